@@ -150,7 +150,7 @@ def test_a_refusal_names_two_coordinates_that_collide(layout):
     pairs = [(a, b) for a in layout for b in layout if a != b and layout(a) == layout(b)]
     with pytest.raises(LayoutError) as caught:
         tw.complement(layout, 64)
-    assert any(f"{a} and {b} share place {layout(a)}" in str(caught.value) for a, b in pairs)
+    assert any(f"{a} and {b} share offset {layout(a)}" in str(caught.value) for a, b in pairs)
 
 
 def test_what_is_not_strided_has_no_complement():

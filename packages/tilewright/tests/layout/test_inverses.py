@@ -170,7 +170,7 @@ def test_an_inverse_layout_is_an_exact_function(layout):
         if place in used:
             assert inverse(place) == used[place]
         else:
-            with pytest.raises(tw.errors.CoordinateError, match=f"place {place} is unused"):
+            with pytest.raises(tw.errors.CoordinateError, match=f"offset {place} is unused"):
                 inverse(place)
 
 

@@ -326,7 +326,7 @@ def test_named_axes_need_as_many_dimensions_and_room():
     layout = Layout((3, 4), (1 @ bank, 1 @ addr))
     with pytest.raises(LayoutError, match=r"needs 2 dimensions in that order, got\s+shape \(12,\)"):
         TileTensor(iota(12), layout)
-    with pytest.raises(LayoutError, match="needs 3 places along axis bank, but the storage has 2"):
+    with pytest.raises(LayoutError, match="needs 3 offsets along axis bank, but the storage has 2"):
         TileTensor(iota(8).reshape(2, 4), layout)
 
 

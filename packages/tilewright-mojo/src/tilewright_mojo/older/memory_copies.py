@@ -94,7 +94,7 @@ def mark_in_flight(target: Any) -> None:
     >>> from tilewright.mojo.layout import TileTensor, row_major
     >>> mark_in_flight(TileTensor([0] * 4, row_major[4]()))  # outside of a kernel nothing has to be waited for
     """
-    places, valid = Scalars.of(target).places()
+    places, valid = Scalars.of(target).offsets()
     start_copy(target._store, places[valid])
 
 
@@ -107,7 +107,7 @@ def copy_valid(target: Any, source: Any, bound: int | None) -> None:
     >>> tile.to_numpy().tolist()
     [3, 9]
     """
-    (into, writable), (places, valid) = Scalars.of(target).places(), Scalars.of(source).places()
+    (into, writable), (places, valid) = Scalars.of(target).offsets(), Scalars.of(source).offsets()
     if into.shape != places.shape or target.dtype != source.dtype:
         raise LayoutError(
             f"a masked copy needs tensors of one shape and type, got {source.shape} of {source.dtype} for"

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from tilewright.errors import CoordinateError, LayoutError
 from tilewright.formats import fit_values
-from tilewright.tensor import Store, View, element_place
+from tilewright.tensor import Store, View, element_offset
 
 from .kernel_thread import Suspension, current_machine, is_inside_kernel, suspends
 
@@ -430,7 +430,7 @@ def locate_scalar(target: object, index: object) -> tuple[Store, int]:
     """
     entries = tuple(index) if isinstance(index, (tuple, list)) else (index,)
     if isinstance(target, View):
-        return target._store, int(element_place(target, entries))
+        return target._store, int(element_offset(target, entries))
     store = getattr(target, "memory", None)
     if isinstance(store, Store) and len(entries) == 1:
         place = int(getattr(target, "offset", 0)) + int(entries[0])

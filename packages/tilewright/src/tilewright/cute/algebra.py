@@ -19,9 +19,9 @@ from ..layout import (
     LayoutArgument,
     LayoutLike,
     Linear,
+    Offset,
     Place,
     ShapeArgument,
-    Step,
     Swizzle,
     Tiler,
     add_axes,
@@ -76,7 +76,7 @@ def compose_strided(a: LayoutLike | Swizzle, b: Tiler) -> Any:
     return result
 
 
-def _is_along_a_mode(step: Step) -> bool:
+def _is_along_a_mode(step: Offset) -> bool:
     return not isinstance(step, Place) or (len(step) == 1 and is_basis(step))
 
 
@@ -472,7 +472,7 @@ def sort(layout: NativeLayout) -> Any:
     return as_cute(layout._restructure(lambda tree, _: tuple([leaves(tree)[k] for k in order]), "sort"), layout)
 
 
-def _stride_rank(step: Step) -> tuple[int, str]:
+def _stride_rank(step: Offset) -> tuple[int, str]:
     """Return the sort key of a stride: its amount, then its axis."""
     return (int(step), "") if isinstance(step, int) else (sum(map(abs, step.values())), str(step))
 

@@ -17,10 +17,10 @@ from ..layout import (
     Coordinate,
     LayoutLike,
     Nested,
+    Offset,
     Place,
     Shape,
     ShapeArgument,
-    Step,
     Stride,
     StrideArgument,
     Swizzle,
@@ -143,7 +143,7 @@ class Layout(NativeLayout):
         if is_slice(nested):
             sliced = self._slice(nested)
             return sliced._with(offset=0)
-        place = self._as_public_place(crd2idx(nested, self._shape, self._stride) + self.offset)
+        place = self._as_public_offset(crd2idx(nested, self._shape, self._stride) + self.offset)
         return _place_to_tuple(place) if isinstance(place, Place) else place
 
     def compose(self, *tilers: Any) -> Layout:
@@ -255,7 +255,7 @@ def replace_leaves(layout: NativeLayout, extents: list[Any], steps: list[Any], o
     return from_native(result, is_static(layout))
 
 
-def _as_static_step(step: Step) -> Any:
+def _as_static_step(step: Offset) -> Any:
     return step if isinstance(step, Place) else Int(step)
 
 

@@ -11,9 +11,9 @@ from ..errors import LayoutError
 from ..layout import Layout as NativeLayout
 from ..layout import (
     LayoutLike,
+    Offset,
     Place,
     ShapeArgument,
-    Step,
     StrideArgument,
     Swizzle,
     as_integer,
@@ -240,7 +240,7 @@ def _leaf_paths(shape: Any, stride: Any, path: tuple[int, ...]) -> list[tuple[tu
     return [leaf for k, (n, d) in pairs for leaf in _leaf_paths(n, d, (*path, k))]
 
 
-def basis_value(basis: Step) -> Any:
+def basis_value(basis: Offset) -> Any:
     """Return the amount of a basis stride, such as 3 of `3 * E(1)`; an integer is returned as it is.
 
     >>> from tilewright import cute
@@ -250,7 +250,7 @@ def basis_value(basis: Step) -> Any:
     return next(iter(basis.values())) if isinstance(basis, Place) else basis
 
 
-def basis_get(basis: Step, value: Modes) -> Any:
+def basis_get(basis: Offset, value: Modes) -> Any:
     """Return the mode of `value` that a basis stride names: `get` along its path; of an integer, `value` itself.
 
     >>> from tilewright import cute
@@ -354,7 +354,7 @@ def _check_factor(factor: object) -> int:
     return number
 
 
-def _require_int(step: Step, layout: NativeLayout) -> int:
+def _require_int(step: Offset, layout: NativeLayout) -> int:
     """Return a stride or offset if it is an integer."""
     if not isinstance(step, int):
         raise LayoutError(f"{layout} lies on named axes; recast one of them with .project(axis)")

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The algebra of layouts: functions from coordinates to places, as integer maths."""
+"""The algebra of layouts: functions from coordinates to offsets, as integer maths."""
 
 from .axes import (
     PLAIN,
     Axis,
     Guard,
+    Offset,
     Place,
-    Step,
     Stride,
     StrideArgument,
     addr,

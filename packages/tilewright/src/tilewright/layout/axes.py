@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Named axes: steps such as `64 @ addr`, and places, the points that they add up to."""
+"""Named axes: strides such as `64 @ addr`, and the `Place` over several axes that they add up to."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Axis:
 
     def __rmatmul__(self, amount: int) -> Place:
         return Place._of(
-            {self.name: amount if type(amount) is int else as_integer(amount, f"the step along {self.name}")}
+            {self.name: amount if type(amount) is int else as_integer(amount, f"the stride along {self.name}")}
         )
 
     def __repr__(self) -> str:
@@ -95,7 +95,7 @@ def axis_name(axis: Axis | str) -> str:
 
 
 class Place(Mapping[str, Any]):
-    """A point over named axes, such as `Place(bank=1, addr=2048)`; also a stride, the step between two places.
+    """A point over named axes, such as `Place(bank=1, addr=2048)`; also a stride, the difference of two places.
 
     `parts` are plain integers and mappings from axis names to amounts, `axes` amounts by axis name; all are added.
     Places add, subtract and scale like vectors; an axis that is not mentioned counts as 0. Read one coordinate with
@@ -118,7 +118,7 @@ class Place(Mapping[str, Any]):
             named = part if isinstance(part, Mapping) else {PLAIN: part}
             for name, amount in named.items():
                 key = name if name == PLAIN else check_axis_name(name)
-                total[key] = total.get(key, 0) + as_integer(amount, f"the step along {key or 'no axis'}")
+                total[key] = total.get(key, 0) + as_integer(amount, f"the stride along {key or 'no axis'}")
         object.__setattr__(self, "_parts", total)
 
     @classmethod
@@ -229,32 +229,32 @@ class Place(Mapping[str, Any]):
         return f"Place({', '.join([*plain, *(f'{name}={amount!r}' for name, amount in named.items())])})"
 
 
-Step: TypeAlias = "int | Place"
-Stride: TypeAlias = "Nested[Step]"
+Offset: TypeAlias = "int | Place"
+Stride: TypeAlias = "Nested[Offset]"
 
 
-def as_step(value: object, name: str) -> Step:
-    """Return a step, an integer or a `Place`; raise a TypeError that calls it `name` if it is neither.
+def as_offset(value: object, name: str) -> Offset:
+    """Return an offset or a stride, an integer or a `Place`; raise a TypeError that calls it `name` if it is neither.
 
-    >>> as_step(5, "the offset")
+    >>> as_offset(5, "the offset")
     5
     """
     return value if isinstance(value, Place) else as_integer(value, name)
 
 
-def component(step: Step, axis: str) -> Any:
-    """Return the part of a step that lies along the axis with that name; for the name "", along no axis.
+def component(offset: Offset, axis: str) -> Any:
+    """Return the part of an offset that lies along the axis with that name; for the name "", along no axis.
 
     >>> component(Place(bank=2), "bank"), component(5, "bank"), component(5, "")
     (2, 0, 5)
     """
-    if isinstance(step, Place):
-        return step._parts.get(axis, 0)
-    return 0 if axis else step
+    if isinstance(offset, Place):
+        return offset._parts.get(axis, 0)
+    return 0 if axis else offset
 
 
 def format_tree(tree: Nested[Any]) -> str:
-    """Return a shape, stride or coordinate as text without spaces; a step along several axes is in braces.
+    """Return a shape, stride or coordinate as text without spaces; a stride along several axes is in braces.
 
     >>> format_tree((4, (2, 3))), format_tree((7,)), format_tree((8, Place(bank=1, addr=64)))
     ('(4,(2,3))', '(7)', '(8,{1@bank+64@addr})')
@@ -265,24 +265,24 @@ def format_tree(tree: Nested[Any]) -> str:
     return terms[0] if len(terms) == 1 else f"{{{_join_terms(terms)}}}"
 
 
-def format_signed(step: Step) -> str:
-    """Return a step as signed terms: `+5`, `-3@bank`.
+def format_signed(offset: Offset) -> str:
+    """Return an offset as signed terms: `+5`, `-3@bank`.
 
     >>> format_signed(5), format_signed(Place(bank=-3, addr=64))
     ('+5', '-3@bank+64@addr')
     """
-    text = _join_terms(_format_terms(step))
+    text = _join_terms(_format_terms(offset))
     return text if text.startswith("-") else f"+{text}"
 
 
-def _format_terms(step: Step) -> list[str]:
-    """Return the text of every term of a step, such as ["1@bank", "64@addr"]."""
-    if not isinstance(step, Place):
-        return [str(step)]
-    # a zero stride along an axis still means that places lie on that axis
-    return [f"{amount}@{name}" if name else str(amount) for name, amount in step._parts.items() if name or amount] or [
-        "0"
-    ]
+def _format_terms(offset: Offset) -> list[str]:
+    """Return the text of every term of an offset, such as ["1@bank", "64@addr"]."""
+    if not isinstance(offset, Place):
+        return [str(offset)]
+    # a zero stride along an axis still means that offsets lie on that axis
+    return [
+        f"{amount}@{name}" if name else str(amount) for name, amount in offset._parts.items() if name or amount
+    ] or ["0"]
 
 
 def _join_terms(terms: list[str]) -> str:
@@ -290,7 +290,7 @@ def _join_terms(terms: list[str]) -> str:
 
 
 def _parts_of(value: object) -> dict[str, Any] | None:
-    """Return the parts of a place or of a plain number, None for anything else."""
+    """Return the amounts by axis of a place or an integer, None for anything else."""
     if isinstance(value, Place):
         return value._parts
     return {PLAIN: value} if _is_integral(value) else None
@@ -318,8 +318,8 @@ lane = Axis("lane")
 
 MAX_OFFSET = 2**63 - 1
 
-# A number of copies that exist at the same time, and the step between them.
-Replica: TypeAlias = "tuple[int, Step]"
+# A number of copies that exist at the same time, and the stride between them.
+Replica: TypeAlias = "tuple[int, Offset]"
 # What strides may be written as: lists count as tuples.
 StrideArgument: TypeAlias = "SupportsIndex | Place | tuple[StrideArgument, ...] | list[Any]"
 # One mode, ready for evaluation: its size, (extent, stride) of its coalesced leaves but the last, and the last stride.
@@ -369,26 +369,26 @@ def validate_stride(stride: Nested[object], shape: Shape, arguments: tuple[objec
     (1, 4)
     """
     if not isinstance(stride, tuple):
-        step = stride if type(stride) is int else as_step(stride, "stride")
+        leaf = stride if type(stride) is int else as_offset(stride, "stride")
         if not isinstance(shape, tuple):
-            return step
+            return leaf
     elif isinstance(shape, tuple) and len(stride) == len(shape):
         return tuple([validate_stride(d, s, arguments) for d, s in zip(stride, shape, strict=True)])
     raise _mismatch_error(stride, shape, arguments)
 
 
 def validate_replica(replica: object) -> Replica:
-    """Return a (count, step) pair of copies.
+    """Return a (count, stride) pair of copies.
 
     >>> validate_replica((2, 100))
     (2, 100)
     """
     if not isinstance(replica, tuple) or len(replica) != 2:
-        raise TypeError(f"replicas are (count, step) pairs, got {replica!r}")
-    count, step = as_integer(replica[0], "the number of copies"), as_step(replica[1], "the step between copies")
+        raise TypeError(f"replicas are (count, stride) pairs, got {replica!r}")
+    count, stride = as_integer(replica[0], "the number of copies"), as_offset(replica[1], "the stride between copies")
     if count < 1:
         raise LayoutError(f"the number of copies must be at least 1, got {count}")
-    return int(count), step
+    return int(count), stride
 
 
 def _mismatch_error(stride: object, shape: Shape, arguments: tuple[object, object]) -> LayoutError:
@@ -401,36 +401,36 @@ def _mismatch_error(stride: object, shape: Shape, arguments: tuple[object, objec
     return LayoutError(f"stride {arguments[1]} does not match shape {arguments[0]}: {rule}")
 
 
-def check_offset_range(shape: Shape, stride: Stride, offset: Step = 0) -> None:
+def check_offset_range(shape: Shape, stride: Stride, offset: Offset = 0) -> None:
     """Raise if offsets would not fit into 64 bits, in which the copy engines compute them.
 
     >>> check_offset_range((4, 8), (1, 4))
     """
     reach = _magnitude(offset)
-    steps: list[Step] = leaves(stride)
-    for extent, step in zip(leaves(shape), steps, strict=True):
+    strides: list[Offset] = leaves(stride)
+    for extent, leaf in zip(leaves(shape), strides, strict=True):
         if extent == 0:
             return
-        reach += (extent - 1) * _magnitude(step)
+        reach += (extent - 1) * _magnitude(leaf)
     if reach > MAX_OFFSET:
         text = f"{format_tree(shape)}:{format_tree(stride)}{format_signed(offset) if offset else ''}"
         raise LayoutError(f"{text} reaches {reach}, beyond 2^63 - 1; use smaller extents, strides or offsets")
 
 
-def _magnitude(step: Step) -> int:
-    """Return the largest absolute amount of a step along any axis."""
-    return max(map(abs, step._parts.values()), default=0) if isinstance(step, Place) else abs(step)
+def _magnitude(offset: Offset) -> int:
+    """Return the largest absolute amount of an offset along any axis."""
+    return max(map(abs, offset._parts.values()), default=0) if isinstance(offset, Place) else abs(offset)
 
 
-def value_range(extents: list[int], steps: list[Any], offset: object) -> tuple[Any, Any]:
-    """Return the lowest and highest value of offset + sum(coordinate * step).
+def value_range(extents: list[int], strides: list[Any], offset: object) -> tuple[Any, Any]:
+    """Return the lowest and highest value of offset + sum(coordinate * stride).
 
     >>> value_range([4, 8], [-1, 4], 0)
     (-3, 28)
     """
     low = high = offset
-    for extent, step in zip(extents, steps, strict=True):
-        reach = (extent - 1) * step
+    for extent, stride in zip(extents, strides, strict=True):
+        reach = (extent - 1) * stride
         if reach > 0:
             high = high + reach
         else:
@@ -448,16 +448,16 @@ def merge_modes(extents: list[int], channels: list[list[Any]]) -> tuple[list[int
     """
     merged: list[int] = []
     if len(channels) == 1:
-        steps: list[Any] = []
-        for extent, step in zip(extents, channels[0], strict=True):
+        line: list[Any] = []
+        for extent, stride in zip(extents, channels[0], strict=True):
             if extent == 1:
                 continue
-            if merged and merged[-1] * steps[-1] == step:
+            if merged and merged[-1] * line[-1] == stride:
                 merged[-1] = merged[-1] * extent
             else:
                 merged.append(extent)
-                steps.append(step)
-        return (merged, [steps]) if merged else ([1], [[0]])
+                line.append(stride)
+        return (merged, [line]) if merged else ([1], [[0]])
     strides: list[list[Any]] = [[] for _ in channels]
     for k, extent in enumerate(extents):
         if extent == 1:
@@ -472,13 +472,13 @@ def merge_modes(extents: list[int], channels: list[list[Any]]) -> tuple[list[int
     return (merged, strides) if merged else ([1], [[0] for _ in channels])
 
 
-def mode_program(extents: list[int], steps: list[Any]) -> ModeProgram:
+def mode_program(extents: list[int], strides: list[Any]) -> ModeProgram:
     """Return a mode, given by its coalesced leaves, ready for evaluation.
 
     >>> mode_program([4, 8], [1, 5])
     (32, [(4, 1)], 5)
     """
-    return prod(extents), list(zip(extents[:-1], steps[:-1], strict=True)), steps[-1]
+    return prod(extents), list(zip(extents[:-1], strides[:-1], strict=True)), strides[-1]
 
 
 def mode_programs(shape: Shape, stride: Stride) -> list[ModeProgram]:
@@ -488,8 +488,8 @@ def mode_programs(shape: Shape, stride: Stride) -> list[ModeProgram]:
     [(4, [], 6), (6, [(2, 3)], 1)]
     """
     pairs = zip(as_tuple(shape), as_tuple(stride), strict=True)
-    merged = [merge_modes(leaves(extents), [leaves(steps)]) for extents, steps in pairs]
-    return [mode_program(extents, steps) for extents, (steps,) in merged]
+    merged = [merge_modes(leaves(extents), [leaves(strides)]) for extents, strides in pairs]
+    return [mode_program(extents, strides) for extents, (strides,) in merged]
 
 
 @dataclass(frozen=True, slots=True)
@@ -510,7 +510,7 @@ class Guard:
         >>> Guard((1, 32), 100).is_data([3, 3]), Guard((1, 32), 100).is_data([4, 3])
         (True, False)
         """
-        value = self.offset + sum(c * step for c, step in zip(coordinates, leaves(self.stride), strict=True))
+        value = self.offset + sum(c * stride for c, stride in zip(coordinates, leaves(self.stride), strict=True))
         return (value >= 0) & (value < self.limit)
 
     def with_stride(self, stride: Nested[int], shift: int = 0) -> Guard:
@@ -550,8 +550,8 @@ def validate_guard(guard: object, shape: Shape) -> Guard:
     """
     if not isinstance(guard, Guard):
         raise TypeError(f"guards must be Guard objects, got {type(guard).__name__} {guard!r}")
-    for step in leaves(validate_stride(guard.stride, shape, (shape, guard.stride))):
-        as_integer(step, "the stride of a guard")
+    for stride in leaves(validate_stride(guard.stride, shape, (shape, guard.stride))):
+        as_integer(stride, "the stride of a guard")
     as_integer(guard.limit, "the limit of a guard")
     as_integer(guard.offset, "the offset of a guard")
     return guard
@@ -567,16 +567,16 @@ def data_extents(shape: Shape, guards: tuple[Guard, ...]) -> tuple[int, ...] | N
     extents = [int(product(mode)) for mode in modes]
     used: set[Guard] = set()
     for guard in guards:
-        steps = guard.stride if isinstance(guard.stride, tuple) else (guard.stride,)
-        bounded = [k for k, step in enumerate(steps) if any(leaves(step))]
-        if len(bounded) == 1 and guard.offset >= 0 and _is_index(steps[bounded[0]], modes[bounded[0]]):
+        strides = guard.stride if isinstance(guard.stride, tuple) else (guard.stride,)
+        bounded = [k for k, stride in enumerate(strides) if any(leaves(stride))]
+        if len(bounded) == 1 and guard.offset >= 0 and _is_index(strides[bounded[0]], modes[bounded[0]]):
             k = bounded[0]
             extents[k] = min(extents[k], max(0, guard.limit - guard.offset))
             used.add(guard)
     return tuple(extents) if used == set(guards) else None
 
 
-def _is_index(steps: Nested[int], mode: Shape) -> bool:
+def _is_index(strides: Nested[int], mode: Shape) -> bool:
     """Return whether the strides of a guard give the index in a mode."""
-    trees = zip(leaves(mode), leaves(steps), leaves(index_strides(mode)), strict=True)
-    return all(step == unit for extent, step, unit in trees if extent > 1)
+    trees = zip(leaves(mode), leaves(strides), leaves(index_strides(mode)), strict=True)
+    return all(stride == unit for extent, stride, unit in trees if extent > 1)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import CoordinateError, LayoutError
 from . import evaluation
-from .axes import Axis, Step, as_step
+from .axes import Axis, Offset, as_offset
 from .index_code import IndexExpression
 from .layout import Layout, LayoutLike, make_layout
 from .properties import is_bijective
@@ -154,14 +154,14 @@ class Swizzle:
         return False
 
 
-# Layouts given by tables: `PagedLayout`, pages that each have their own start, and `InverseLayout`, from places
-# back.
+# Layouts given by tables: `PagedLayout`, pages that each have their own start, and `InverseLayout`, from an
+# offset back to its index.
 
 _MAX_PRINTED = 6
 
 
 class PagedLayout(LayoutLike):
-    """A layout of pages with `page` consecutive places each; page k starts at `starts[k]`.
+    """A layout of pages of `page` consecutive offsets; page k starts at `starts[k]`.
 
     It expresses what strides cannot: pages over banks in shuffled order, the blocks of a paged cache.
 
@@ -191,7 +191,7 @@ class PagedLayout(LayoutLike):
 
     @property
     def page(self) -> int:
-        """The number of places in a page.
+        """The number of offsets in a page.
 
         >>> PagedLayout(4, [100, 0, 50]).page
         4
@@ -200,7 +200,7 @@ class PagedLayout(LayoutLike):
 
     @property
     def starts(self) -> Any:
-        """The place where each page starts, as a read-only array.
+        """The offset where each page starts, as a read-only array.
 
         >>> PagedLayout(4, [100, 0, 50]).starts.tolist()
         [100, 0, 50]
@@ -213,7 +213,7 @@ class PagedLayout(LayoutLike):
 
     @property
     def cosize(self) -> int:
-        """The size of the smallest buffer that holds every page and place 0.
+        """The size of the smallest buffer that holds every page and offset 0.
 
         >>> PagedLayout(4, [100, 0, 50]).cosize
         104
@@ -233,12 +233,12 @@ class PagedLayout(LayoutLike):
         return modes[k].mode(*path[1:])
 
     def extended(self, *coord: Coordinate) -> Any:
-        return self._place(leaf_coordinates(self._nest_coordinate(coord), self.shape))
+        return self._offset_at(leaf_coordinates(self._nest_coordinate(coord), self.shape))
 
-    def _place(self, leaf_coords: list[Any]) -> Any:
+    def _offset_at(self, leaf_coords: list[Any]) -> Any:
         inside, page = leaf_coords
-        place = self._starts[page] + inside
-        return place if is_array(place) else int(place)
+        offset = self._starts[page] + inside
+        return offset if is_array(offset) else int(offset)
 
     def valid(self, *coord: Coordinate) -> Any:
         try:
@@ -256,8 +256,8 @@ class PagedLayout(LayoutLike):
     def _valid_table(self) -> Any:
         return None
 
-    def __add__(self, step: Step) -> PagedLayout:
-        return PagedLayout(self._page, self._starts + as_integer(step, "the offset"))
+    def __add__(self, offset: Offset) -> PagedLayout:
+        return PagedLayout(self._page, self._starts + as_integer(offset, "the offset"))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PagedLayout):
@@ -279,9 +279,9 @@ class PagedLayout(LayoutLike):
 
 
 class InverseLayout(LayoutLike):
-    """The exact inverse of an injective `layout`: from a place to the index that lives there.
+    """The exact inverse of an injective `layout`: from an offset to the index that lives there.
 
-    Its arguments are places, negative ones too where the layout has them; unused places are not `valid`.
+    Its arguments are offsets, negative ones too where the layout has them; unused offsets are not `valid`.
 
     >>> back = InverseLayout(Layout((2, 2), (2, 3)))
     >>> [back(x) for x in (0, 2, 3, 5)], back.valid(4)
@@ -325,17 +325,17 @@ class InverseLayout(LayoutLike):
 
     def __call__(self, *coord: Coordinate) -> Any:
         if len(coord) != 1:
-            raise CoordinateError(f"{self} takes one place, got {len(coord)}: {coord}")
-        place = coord[0]
-        if place is None or place.__class__ is slice:
+            raise CoordinateError(f"{self} takes one offset, got {len(coord)}: {coord}")
+        offset = coord[0]
+        if offset is None or offset.__class__ is slice:
             return self
-        index, used = self._find(place)
-        if is_array(place):
+        index, used = self._find(offset)
+        if is_array(offset):
             if not used.all():
                 unused = int((~used).sum())
-                raise CoordinateError(f"{unused} of {used.size} places are unused in {self._layout}; check valid(...)")
+                raise CoordinateError(f"{unused} of {used.size} offsets are unused in {self._layout}; check valid(...)")
         elif not used:
-            raise CoordinateError(f"place {place} is unused in {self._layout}; check valid({place}) first")
+            raise CoordinateError(f"offset {offset} is unused in {self._layout}; check valid({offset}) first")
         return index
 
     def extended(self, *coord: Coordinate) -> Any:
@@ -345,38 +345,38 @@ class InverseLayout(LayoutLike):
     def valid(self, *coord: Coordinate) -> Any:
         return self._find(coord[0])[1]
 
-    def _find(self, place: Coordinate) -> tuple[Any, Any]:
-        """Return (index, used) of a place, or of an array of places."""
-        if not is_array(place):
-            place = int(as_integer(place, "a place"))
+    def _find(self, offset: Coordinate) -> tuple[Any, Any]:
+        """Return (index, used) of an offset, or of an array of offsets."""
+        if not is_array(offset):
+            offset = int(as_integer(offset, "an offset"))
             if isinstance(self._layout, Layout) and not self._layout.guards:
-                index = find_index(self._layout, place)
+                index = find_index(self._layout, offset)
                 return index, index is not None
         if self._sorted is None:
             # padding has no offset of its own: it may share an offset with data
-            data = [(places[valid], index[valid]) for index, places, valid in evaluation.chunks(self._layout)]
+            data = [(offsets[valid], index[valid]) for index, offsets, valid in evaluation.chunks(self._layout)]
             empty = np.empty(0, np.int64)
             table, indices = (np.concatenate([empty, *column]) for column in zip(*data, strict=True))
             order = np.argsort(table, kind="stable")
             self._sorted = table[order], indices[order]
-        places, order = self._sorted
-        if not len(places):
+        offsets, order = self._sorted
+        if not len(offsets):
             return (
-                (np.zeros(np.shape(place), np.int64), np.zeros(np.shape(place), bool))
-                if is_array(place)
+                (np.zeros(np.shape(offset), np.int64), np.zeros(np.shape(offset), bool))
+                if is_array(offset)
                 else (0, False)
             )
-        position = np.clip(np.searchsorted(places, place), 0, len(places) - 1)
-        used = places[position] == place
-        return (order[position], used) if is_array(place) else (int(order[position]), bool(used))
+        position = np.clip(np.searchsorted(offsets, offset), 0, len(offsets) - 1)
+        used = offsets[position] == offset
+        return (order[position], used) if is_array(offset) else (int(order[position]), bool(used))
 
-    def _place(self, leaf_coords: list[Any]) -> Any:
+    def _offset_at(self, leaf_coords: list[Any]) -> Any:
         return self(leaf_coords[0])
 
     def _slice(self, coord: Coordinate) -> Any:
         return self
 
-    def _places(self, index: IntArray) -> Any:
+    def _offsets_at(self, index: IntArray) -> Any:
         return self._find(index)[0]
 
     def _table(self) -> Any:
@@ -399,8 +399,8 @@ class InverseLayout(LayoutLike):
         return f"inverse({self._layout})"
 
 
-def find_index(layout: Layout, place: int) -> int | None:
-    """Return an index that a strided layout maps to `place`; None if there is none.
+def find_index(layout: Layout, offset: int) -> int | None:
+    """Return an index that a strided layout maps to `offset`; None if there is none.
 
     >>> find_index(Layout((4, 8), (1, 5)), 37), find_index(Layout((4, 8), (1, 5)), 4)
     (30, None)
@@ -415,18 +415,18 @@ def find_index(layout: Layout, place: int) -> int | None:
     low = [0] * (len(modes) + 1)
     high = [0] * (len(modes) + 1)
     for i in reversed(range(len(modes))):
-        step, count, _ = modes[i]
-        low[i] = low[i + 1] + min(0, step * count)
-        high[i] = high[i + 1] + max(0, step * count)
+        stride, count, _ = modes[i]
+        low[i] = low[i + 1] + min(0, stride * count)
+        high[i] = high[i + 1] + max(0, stride * count)
 
     def search(i: int, rest: int) -> int | None:
         if i == len(modes):
             return 0 if rest == 0 else None
-        step, count, at = modes[i]
+        stride, count, at = modes[i]
         # the first coordinate with a rest that the smaller modes can still reach
-        first = -((high[i + 1] - rest) // step) if step > 0 else -((rest - low[i + 1]) // -step)
+        first = -((high[i + 1] - rest) // stride) if stride > 0 else -((rest - low[i + 1]) // -stride)
         for c in range(max(0, first), count + 1):
-            left = rest - c * step
+            left = rest - c * stride
             if not low[i + 1] <= left <= high[i + 1]:
                 break
             rest_index = search(i + 1, left)
@@ -434,7 +434,7 @@ def find_index(layout: Layout, place: int) -> int | None:
                 return int(rest_index + c * at)
         return None
 
-    return search(0, place - layout.offset)
+    return search(0, offset - layout.offset)
 
 
 _UNBOUNDED = 2**62  # the extent of a layout that only adds an offset
@@ -498,7 +498,7 @@ class ComposedLayout(LayoutLike):
 
     @property
     def axes(self) -> tuple[str, ...]:
-        """The names of the axes that places lie on.
+        """The names of the axes that offsets lie on.
 
         >>> from tilewright import bank, addr, compose, Layout
         >>> compose(Layout((12, 9), (1 @ bank, 64 @ addr)), Layout((5, 7), (7, 1))).axes
@@ -521,7 +521,7 @@ class ComposedLayout(LayoutLike):
 
     @property
     def cosize(self) -> Any:
-        """The size of the smallest buffer that holds every place and place 0.
+        """The size of the smallest buffer that holds every offset and 0.
 
         >>> from tilewright import compose, Swizzle, row_major
         >>> compose(Swizzle(2, 0, 2), row_major(4, 4)).cosize
@@ -543,14 +543,14 @@ class ComposedLayout(LayoutLike):
                 return super().__call__(*coord)
         return self._apply_outer(self._inner(*coord))
 
-    def _place(self, leaf_coords: list[Any]) -> Any:
-        return self._apply_outer(self._inner._place(leaf_coords))
+    def _offset_at(self, leaf_coords: list[Any]) -> Any:
+        return self._apply_outer(self._inner._offset_at(leaf_coords))
 
     def _apply_outer(self, offset: object) -> Any:
         """Return the outer function of an offset, or of each of a set of offsets."""
         if isinstance(offset, frozenset):
-            places = [self._outer.extended(element) for element in offset]
-            return frozenset().union(*[place if isinstance(place, frozenset) else {place} for place in places])
+            offsets = [self._outer.extended(element) for element in offset]
+            return frozenset().union(*[one if isinstance(one, frozenset) else {one} for one in offsets])
         return self._outer.extended(offset)
 
     def _slice(self, coord: Coordinate) -> ComposedLayout:
@@ -614,10 +614,10 @@ class ComposedLayout(LayoutLike):
     def __hash__(self) -> int:
         return hash((self._outer, self._inner))
 
-    def __add__(self, step: Step) -> ComposedLayout:
-        if isinstance(step, LayoutLike):
+    def __add__(self, offset: Offset) -> ComposedLayout:
+        if isinstance(offset, LayoutLike):
             return NotImplemented
-        amount = as_step(step, "offset")
+        amount = as_offset(offset, "offset")
         if isinstance(self._outer, (Layout, PagedLayout)):
             return ComposedLayout(self._outer + amount, self._inner)
         # a swizzle has no offset, so the sum is a composition with a shift

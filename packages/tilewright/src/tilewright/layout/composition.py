@@ -51,9 +51,9 @@ from .tuples import (
 
 # Strided compositions, and the strided part of those that are not.
 
-# A part of a leaf of the inner layout: its extent, its step in index space, and the digits of that step.
+# A part of a leaf of the inner layout: its extent, its stride in index space, and the digits of that stride.
 _Part: TypeAlias = "tuple[int, int, list[int]]"
-# The leaves of a mode as (extent, step); a step of None is not strided.
+# The leaves of a mode as (extent, stride); a stride of None is not strided.
 LeafSteps: TypeAlias = "list[tuple[int, Any]]"
 MAX_FITTED_SIZE = 4096  # domains up to this size are compared point by point when the proof does not apply
 
@@ -145,25 +145,25 @@ def compose_channels(
 def _carry_free_parts(radix: list[int], b: Layout, ends: tuple[int, int]) -> list[list[_Part]] | None:
     """Return the leaves, then the replicas, of b cut into parts; None if digits carry.
 
-    `ends` are the lowest and the highest place of b.
+    `ends` are the lowest and the highest offset of b.
     """
-    extents, steps = b.flat_modes()
+    extents, strides = b.flat_modes()
     if b.replicas:
         extents = extents + [count for count, _ in b.replicas]
-        steps = steps + [step for _, step in b.replicas]
-        ends = value_range(extents, steps, b.offset)
+        strides = strides + [stride for _, stride in b.replicas]
+        ends = value_range(extents, strides, b.offset)
     if 0 in extents:
-        return [[(n, step, _digits(abs(step), radix))] for n, step in zip(extents, steps, strict=True)]
+        return [[(n, stride, _digits(abs(stride), radix))] for n, stride in zip(extents, strides, strict=True)]
     if not radix:
-        return [[(n, step, [abs(step)])] for n, step in zip(extents, steps, strict=True)]
+        return [[(n, stride, [abs(stride)])] for n, stride in zip(extents, strides, strict=True)]
     # A(-i) is -A(i), so indices that are never positive are treated like their opposites
     lowest = ends[0] if ends[0] >= 0 else -ends[1]
     if lowest < 0:
         return None
     headroom = [n - 1 - digit for n, digit in zip(radix, _digits(lowest, radix), strict=False)]
     pieces = []
-    for extent, step in zip(extents, steps, strict=True):
-        parts = _cut_at_carries(extent, step, radix)
+    for extent, stride in zip(extents, strides, strict=True):
+        parts = _cut_at_carries(extent, stride, radix)
         if parts is None:
             return None
         pieces.append(parts)
@@ -175,24 +175,24 @@ def _carry_free_parts(radix: list[int], b: Layout, ends: tuple[int, int]) -> lis
     return None if min(headroom) < 0 else pieces
 
 
-def _cut_at_carries(extent: int, step: int, radix: list[int]) -> list[_Part] | None:
+def _cut_at_carries(extent: int, stride: int, radix: list[int]) -> list[_Part] | None:
     """Return one leaf of b as parts that do not carry by themselves; None if a carry falls inside a part."""
     parts = []
     while True:
-        digits = _digits(abs(step), radix)
+        digits = _digits(abs(stride), radix)
         run = extent
         for digit, n in zip(digits, radix, strict=False):
             if (extent - 1) * digit >= n:
                 run = -(-n // digit)
                 break
         if run == extent:
-            parts.append((extent, step, digits))
+            parts.append((extent, stride, digits))
             return parts
         if run == 1 or extent % run:
             return None
-        parts.append((run, step, digits))
+        parts.append((run, stride, digits))
         extent = extent // run
-        step = step * run
+        stride = stride * run
 
 
 def _digits(index: int, radix: list[int]) -> list[int]:
@@ -206,7 +206,7 @@ def _digits(index: int, radix: list[int]) -> list[int]:
 
 
 def _stride_of_part(line: list[Any], part: _Part) -> Any:
-    """Return the stride of a part from the digits of its step; a negative step has the opposite stride."""
+    """Return the stride of a part from the digits of its stride in index space; a negative one gives the opposite."""
     total = _evaluate_digits(line, part[2])
     return total if part[1] >= 0 else -total
 
@@ -214,9 +214,9 @@ def _stride_of_part(line: list[Any], part: _Part) -> Any:
 def _evaluate_digits(line: list[Any], digits: list[int]) -> Any:
     """Return the sum of digits times strides."""
     total: Any = 0
-    for digit, step in zip(digits, line, strict=True):
+    for digit, stride in zip(digits, line, strict=True):
         if digit:
-            total = total + digit * step
+            total = total + digit * stride
     return total
 
 
@@ -229,29 +229,29 @@ def _nest_parts(form: Shape, values: list[list[Any]]) -> Any:
 
 def _split_guards(b: Layout, extents: list[list[int]]) -> list[Guard]:
     """Return the guards of b over leaves that are cut into parts with these extents."""
-    return [guard.with_stride(_nest_parts(b._shape, _split_steps(guard.stride, extents))) for guard in b.guards]
+    return [guard.with_stride(_nest_parts(b._shape, _split_strides(guard.stride, extents))) for guard in b.guards]
 
 
-def _split_steps(tree: Nested[Any], extents: list[list[int]]) -> list[list[Any]]:
-    """Return the step of every part, per leaf of a tree of steps."""
+def _split_strides(tree: Nested[Any], extents: list[list[int]]) -> list[list[Any]]:
+    """Return the stride of every part, per leaf of a tree of strides."""
     lines = []
-    for step, parts in zip(leaves(tree), extents, strict=True):
+    for stride, parts in zip(leaves(tree), extents, strict=True):
         line = []
         for extent in parts:
-            line.append(step)
-            step = step * extent
+            line.append(stride)
+            stride = stride * extent
         lines.append(line)
     return lines
 
 
-def _fit_by_points(extents: list[int], steps: list[Any], b: Layout) -> ComposedChannels | None:
+def _fit_by_points(extents: list[int], strides: list[Any], b: Layout) -> ComposedChannels | None:
     """Return the strided composition that agrees with all points of b; None if there is none, or b is large."""
     if b.size > MAX_FITTED_SIZE or b.replicas:
         return None
     radix = extents[:-1]
 
     def value(index: int) -> Any:
-        total = _evaluate_digits(steps, _digits(abs(index), radix))
+        total = _evaluate_digits(strides, _digits(abs(index), radix))
         return total if index >= 0 else -total
 
     start = value(b.offset)
@@ -262,7 +262,7 @@ def _fit_by_points(extents: list[int], steps: list[Any], b: Layout) -> ComposedC
             return None
         modes.append(runs)
     cuts = [[n for n, _ in runs] for runs in modes]
-    index = _split_steps(b._stride, cuts)
+    index = _split_strides(b._stride, cuts)
     points: list[tuple[int, Any]] = [(b.offset, start)]
     for runs, line in zip(modes, index, strict=True):
         for (n, stride), step in zip(runs, line, strict=True):
@@ -281,27 +281,27 @@ def _find_runs(values: list[Any]) -> list[tuple[int, Any]] | None:
     modes = []
     count, jump = len(values), 1
     while count > 1:
-        step = values[jump]
+        stride = values[jump]
         run = 2
-        while run < count and values[run * jump] == run * step:
+        while run < count and values[run * jump] == run * stride:
             run += 1
         if count % run:
             return None
-        modes.append((run, step))
+        modes.append((run, stride))
         jump *= run
         count //= run
     modes = modes or [(1, 0)]
     check = [0]
-    for n, step in modes:
-        check = [low + k * step for k in range(n) for low in check]
+    for n, stride in modes:
+        check = [low + k * stride for k in range(n) for low in check]
     return modes if check == values else None
 
 
 def strided_leaves(layout: LayoutLike) -> list[LeafSteps]:
-    """Return the leaves of each top-level mode as (extent, step), fastest first; a step of None is not strided.
+    """Return the leaves of each top-level mode as (extent, stride), fastest first; a stride of None is not strided.
 
     A composition is often strided within small blocks: pages over banks are shuffled, but inside a page everything is
-    strides. `layout(x)` is the sum of coordinate * step over the strided leaves, plus `layout` at x with those at 0.
+    strides. `layout(x)` is the sum of coordinate * stride over the strided leaves, plus `layout` at x with those at 0.
 
     >>> from tilewright import Layout, compose
     >>> strided_leaves(compose(Layout((64, (12, 9)), (1, (1000, 64))), Layout((64, (5, 7)), (1, (64, 320)))))
@@ -342,27 +342,27 @@ def _strided_within(inner: Layout, blocks: list[int], outer: Layout | None) -> l
 
     Inside a block the outer function is `outer`, or the identity.
     """
-    if inner.offset < 0 or any(step < 0 for step in inner.flat_modes()[1]):
+    if inner.offset < 0 or any(stride < 0 for stride in inner.flat_modes()[1]):
         return None
     for block in blocks:
         modes = [split_mode(mode, block) for mode in _leaves_by_mode(inner.shape, inner.stride)]
-        low = [[step % block != 0 for _, step in mode] for mode in modes]
+        low = [[stride % block != 0 for _, stride in mode] for mode in modes]
         reach = sum((n - 1) * d for mode in modes for n, d in mode if d % block)
         if inner.offset % block + reach >= block or not any(map(any, low)):
             continue
         shape = tuple([tuple([n for n, _ in mode]) for mode in modes])
-        low_steps = tuple(
+        low_strides = tuple(
             [tuple([d if f else 0 for (_, d), f in zip(m, fs, strict=True)]) for m, fs in zip(modes, low, strict=True)]
         )
-        part = make_layout(shape, low_steps, inner.offset % block)
+        part = make_layout(shape, low_strides, inner.offset % block)
         through = part if outer is None else strided_composition(make_layout(outer.shape, outer.stride), part)
         if through is None:
             continue
         return [
             [
-                (extent, step if is_low else None)
+                (extent, stride if is_low else None)
                 for leaf, steps, is_low in zip(extents, strides, flags, strict=True)
-                for extent, step in zip(leaves(leaf), leaves(steps), strict=True)
+                for extent, stride in zip(leaves(leaf), leaves(steps), strict=True)
             ]
             for extents, strides, flags in zip(through.shape, through.stride, low, strict=True)
         ]
@@ -371,7 +371,7 @@ def _strided_within(inner: Layout, blocks: list[int], outer: Layout | None) -> l
 
 def _strided_around(inner: Layout, low: int, high: int) -> list[LeafSteps] | None:
     """Return the leaves of `inner`, strided below `low` and from `high` on; None if a sum carries past either."""
-    if inner.offset < 0 or any(step < 0 for step in inner.flat_modes()[1]):
+    if inner.offset < 0 or any(stride < 0 for stride in inner.flat_modes()[1]):
         return None
     modes = [split_mode(split_mode(mode, low), high) for mode in _leaves_by_mode(inner.shape, inner.stride)]
     flat = [leaf for mode in modes for leaf in mode]
@@ -388,9 +388,9 @@ def split_mode(mode: Sequence[tuple[int, Any]], size: int) -> LeafSteps:
     [(2, 64), (6, 128)]
     """
     split: LeafSteps = []
-    for n, step in mode:
-        count = size // step if step and size % step == 0 else 0
-        split += [(count, step), (n // count, size)] if 1 < count < n and n % count == 0 else [(n, step)]
+    for n, stride in mode:
+        count = size // stride if stride and size % stride == 0 else 0
+        split += [(count, stride), (n // count, size)] if 1 < count < n and n % count == 0 else [(n, stride)]
     return split
 
 
@@ -493,7 +493,7 @@ def _is_fully_composed(layout: object) -> bool:
 
 
 def _maps_into(inner: LayoutLike, outer: Layout) -> bool:
-    """Return whether every place of `inner` is an index of `outer`."""
+    """Return whether every offset of `inner` is an index of `outer`."""
     if not isinstance(inner, Layout) or inner.size == 0:
         return inner.size == 0
     low, high = inner.bounds

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import LayoutError
-from .axes import PLAIN, Place, Replica, Step, Stride, component
+from .axes import PLAIN, Offset, Place, Replica, Stride, component
 from .tuples import (
     Coordinate,
     IntArray,
@@ -34,18 +34,18 @@ if TYPE_CHECKING:
 
 
 def offset_table(layout: LayoutLike, fill: int | None, dtype: DTypeLike | None) -> Any:
-    """Return the place of every coordinate, one dimension per mode; see `LayoutLike.offsets`.
+    """Return the offset of every coordinate, one dimension per mode; see `LayoutLike.offsets`.
 
     >>> from tilewright import Layout
     >>> offset_table(Layout((2, 2)), None, None).tolist()
     [[0, 2], [1, 3]]
     """
-    places = layout._table()
-    if isinstance(places, Place):
+    offsets = layout._table()
+    if isinstance(offsets, Place):
         return Place._of(
-            {name: _apply_fill_and_dtype(layout, table, fill, dtype) for name, table in places._parts.items()}
+            {name: _apply_fill_and_dtype(layout, table, fill, dtype) for name, table in offsets._parts.items()}
         )
-    return _apply_fill_and_dtype(layout, places, fill, dtype)
+    return _apply_fill_and_dtype(layout, offsets, fill, dtype)
 
 
 def offset_array(layout: LayoutLike, dtype: DTypeLike | None) -> Any:
@@ -74,40 +74,44 @@ def _apply_fill_and_dtype(layout: LayoutLike, table: IntArray, fill: int | None,
         )
     limits = np.iinfo(dtype)
     if table.size and not (limits.min <= table.min() and table.max() <= limits.max):
-        raise LayoutError(f"places {table.min()} to {table.max()} do not fit into {np.dtype(dtype)}; use a wider dtype")
+        raise LayoutError(
+            f"offsets {table.min()} to {table.max()} do not fit into {np.dtype(dtype)}; use a wider dtype"
+        )
     return table.astype(dtype)
 
 
 def strided_table(
-    shape: Shape, steps: Stride, offset: Step, replicas: tuple[Replica, ...], axes: tuple[str, ...]
+    shape: Shape, strides: Stride, offset: Offset, replicas: tuple[Replica, ...], axes: tuple[str, ...]
 ) -> Any:
-    """Return offset + sum(coordinate * step) for every coordinate: the sum of one vector per mode.
+    """Return offset + sum(coordinate * stride) for every coordinate: the sum of one vector per mode.
 
     >>> strided_table((2, 3), (3, 1), 0, (), ()).tolist()
     [[0, 1, 2], [3, 4, 5]]
     """
     if axes:
-        flat: list[Step] = leaves(steps)
-        names = (*axes, PLAIN) if any(component(step, PLAIN) for step in [*flat, offset]) else axes
-        return Place._of({name: _table_along_axis(shape, steps, offset, replicas, name) for name in names})
-    return _table_along_axis(shape, steps, offset, replicas, PLAIN)
+        flat: list[Offset] = leaves(strides)
+        names = (*axes, PLAIN) if any(component(stride, PLAIN) for stride in [*flat, offset]) else axes
+        return Place._of({name: _table_along_axis(shape, strides, offset, replicas, name) for name in names})
+    return _table_along_axis(shape, strides, offset, replicas, PLAIN)
 
 
-def _table_along_axis(shape: Shape, steps: Stride, offset: Step, replicas: tuple[Replica, ...], axis: str) -> IntArray:
+def _table_along_axis(
+    shape: Shape, steps: Stride, offset: Offset, replicas: tuple[Replica, ...], axis: str
+) -> IntArray:
     start = int(component(offset, axis))
     total = np.array(start, dtype=np.int64)
     reach = abs(start)
     modes: list[tuple[Any, Any]] = [*zip(as_tuple(shape), as_tuple(steps), strict=True), *replicas]
     for extents, strides in modes:
         vector = np.zeros(1, dtype=np.int64)
-        for extent, step in zip(leaves(extents), leaves(strides), strict=True):
-            step = int(component(step, axis))
-            reach += max(extent - 1, 0) * abs(step)
+        for extent, stride in zip(leaves(extents), leaves(strides), strict=True):
+            stride = int(component(stride, axis))
+            reach += max(extent - 1, 0) * abs(stride)
             if reach >= 2**63:
                 raise LayoutError(
-                    f"places reach {reach}, beyond 2^63 - 1, and do not fit into a 64-bit table; use L(i) instead"
+                    f"offsets reach {reach}, beyond 2^63 - 1, and do not fit into a 64-bit table; use L(i) instead"
                 )
-            vector = (np.arange(extent, dtype=np.int64)[:, None] * step + vector).reshape(-1)
+            vector = (np.arange(extent, dtype=np.int64)[:, None] * stride + vector).reshape(-1)
         total = total[..., None] + vector
     return total
 
@@ -146,21 +150,21 @@ def true_like(leaf_coords: list[Any]) -> Any:
     return np.ones(np.broadcast_shapes(*[np.shape(part) for part in leaf_coords]), dtype=bool)
 
 
-def extended_place(layout: Layout, coord: Coordinate) -> Any:
-    """Return the place of a coordinate relative to the offset; the outermost coalesced mode has no end.
+def extended_offset(layout: Layout, coord: Coordinate) -> Any:
+    """Return the offset of a coordinate relative to the layout's own; the outermost coalesced mode has no end.
 
     At negative indices f(-i) is -f(i).
 
     >>> from tilewright import Layout
-    >>> extended_place(Layout((4, 3), (3, 1)), 13), extended_place(Layout((4, 8), (1, 10)), -35)
+    >>> extended_offset(Layout((4, 3), (3, 1)), 13), extended_offset(Layout((4, 8), (1, 10)), -35)
     (6, -83)
     """
     if isinstance(coord, tuple):
         modes = [layout._mode((k,)) for k in range(layout.rank)]
         if len(coord) != len(modes):
             raise LayoutError(f"coordinate {coord} does not fit shape {layout.shape}, which takes {len(modes)} entries")
-        return sum((extended_place(mode, part) for part, mode in zip(coord, modes, strict=True)), 0)
-    extents, steps = layout.canonical_modes()
+        return sum((extended_offset(mode, part) for part, mode in zip(coord, modes, strict=True)), 0)
+    extents, strides = layout.canonical_modes()
     if 0 in extents[:-1]:
         raise LayoutError(f"{layout} is empty and cannot be extended")
     index: Any
@@ -173,10 +177,10 @@ def extended_place(layout: Layout, coord: Coordinate) -> Any:
         sign = -1 if isinstance(index, int) and index < 0 else 1
     index = index * sign
     total: Any = 0
-    for extent, step in zip(extents[:-1], steps[:-1], strict=True):
-        total = total + index % extent * step
+    for extent, stride in zip(extents[:-1], strides[:-1], strict=True):
+        total = total + index % extent * stride
         index = index // extent
-    return (total + index * steps[-1]) * sign
+    return (total + index * strides[-1]) * sign
 
 
 def _check_extended_range(layout: Layout, index: IntArray) -> None:
@@ -184,11 +188,11 @@ def _check_extended_range(layout: Layout, index: IntArray) -> None:
     if not index.size:
         return
     furthest = max(abs(int(index.min())), abs(int(index.max())))
-    extents, steps = layout.canonical_modes()
+    extents, strides = layout.canonical_modes()
     turns = furthest // (product(tuple(extents[:-1])) or 1)
     for axis in layout.axes or (PLAIN,):
-        reach = abs(component(layout.offset, axis)) + turns * abs(component(steps[-1], axis))
-        reach += sum(max(n - 1, 0) * abs(component(d, axis)) for n, d in zip(extents[:-1], steps[:-1], strict=True))
+        reach = abs(component(layout.offset, axis)) + turns * abs(component(strides[-1], axis))
+        reach += sum(max(n - 1, 0) * abs(component(d, axis)) for n, d in zip(extents[:-1], strides[:-1], strict=True))
         if reach >= 2**63:
             raise LayoutError(
                 f"{layout} reaches {reach}, beyond 2^63 - 1 and the 64 bits of an array; use single indices"
@@ -196,29 +200,29 @@ def _check_extended_range(layout: Layout, index: IntArray) -> None:
 
 
 def chunks(layout: LayoutLike, limit: int = 1 << 20) -> Iterator[tuple[Any, Any, Any]]:
-    """Yield (indices, places, valid) of the whole domain, at most `limit` indices at a time.
+    """Yield (indices, offsets, valid) of the whole domain, at most `limit` indices at a time.
 
     >>> from tilewright import Layout
-    >>> [places.tolist() for _, places, _ in chunks(Layout(6, 2), limit=4)]
+    >>> [offsets.tolist() for _, offsets, _ in chunks(Layout(6, 2), limit=4)]
     [[0, 2, 4, 6], [8, 10]]
     """
     size = layout.size
     for start in range(0, size, limit):
         index = np.arange(start, min(size, start + limit), dtype=np.int64)
         valid = layout.valid(index)
-        places = _broadcast_places(layout._places(index), index.shape)
-        yield index, places, valid if is_array(valid) else np.full(index.shape, bool(valid))
+        offsets = _broadcast_offsets(layout._offsets_at(index), index.shape)
+        yield index, offsets, valid if is_array(valid) else np.full(index.shape, bool(valid))
 
 
-def _broadcast_places(places: object, shape: tuple[int, ...]) -> Any:
-    """Return places as arrays of that shape; a layout without modes has a single place."""
-    if isinstance(places, Place):
-        return Place._of({name: _broadcast_places(part, shape) for name, part in places._parts.items()})
-    return np.full(shape, places) if isinstance(places, int) else places
+def _broadcast_offsets(offsets: object, shape: tuple[int, ...]) -> Any:
+    """Return offsets as arrays of that shape; a layout without modes has a single offset."""
+    if isinstance(offsets, Place):
+        return Place._of({name: _broadcast_offsets(part, shape) for name, part in offsets._parts.items()})
+    return np.full(shape, offsets) if isinstance(offsets, int) else offsets
 
 
 def cosize_from_table(layout: LayoutLike) -> Any:
-    """Return the size of the smallest buffer that holds every place and place 0, by evaluating all places.
+    """Return the size of the smallest buffer that holds every offset and 0, by evaluating all offsets.
 
     >>> from tilewright import Layout
     >>> cosize_from_table(Layout((4, 8), (1, 5)))
@@ -228,8 +232,8 @@ def cosize_from_table(layout: LayoutLike) -> Any:
         return 0
     lows: dict[str, int] = {}
     highs: dict[str, int] = {}
-    for _, places, _ in chunks(layout):
-        for name, table in (places._parts if isinstance(places, Place) else {PLAIN: places}).items():
+    for _, offsets, _ in chunks(layout):
+        for name, table in (offsets._parts if isinstance(offsets, Place) else {PLAIN: offsets}).items():
             lows[name] = min(lows.get(name, 0), int(table.min()))
             highs[name] = max(highs.get(name, 0), int(table.max()))
     sizes = {name: highs[name] + 1 - lows[name] for name in lows}

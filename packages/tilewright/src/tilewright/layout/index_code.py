@@ -128,8 +128,8 @@ def strided_expression(
     if len(arguments) == 1 and len(modes) != 1:
         modes = [(shape, stride)]
     total = IndexExpression.constant(0)
-    for argument, (extents, steps) in zip(arguments, modes, strict=True):
-        pairs = [(int(n), int(d)) for n, d in zip(leaves(extents), leaves(steps), strict=True)]
+    for argument, (extents, strides) in zip(arguments, modes, strict=True):
+        pairs = [(int(n), int(d)) for n, d in zip(leaves(extents), leaves(strides), strict=True)]
         divisor = 1
         for k, (extent, step) in enumerate(pairs):
             is_last = all(n == 1 for n, _ in pairs[k + 1 :])

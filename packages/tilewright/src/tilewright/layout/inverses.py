@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inverses: the coordinate that lives at a place. Every result obeys its law, or the function raises."""
+"""Inverses: the coordinate that lives at an offset. Every result obeys its law, or the function raises."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from .._integers import ceil_div
 from ..errors import LayoutError
-from .axes import PLAIN, Axis, Guard, Place, Step, axis_name, component, merge_modes
+from .axes import PLAIN, Axis, Guard, Offset, Place, axis_name, component, merge_modes
 from .composed import ComposedLayout, InverseLayout, Swizzle
 from .composition import compose
 from .evaluation import chunks
@@ -34,15 +34,15 @@ from .tuples import (
     product,
 )
 
-# Complements: the layout of the places that another layout leaves free.
+# Complements: the layout of the offsets that another layout leaves free.
 
 
 def complement(layout: LayoutLike | ShapeArgument, bound: ShapeArgument | None = None) -> Layout:
-    """Return the layout C of the places that `layout` leaves free: C repeats it without collision up to `bound`.
+    """Return the layout C of the offsets that `layout` leaves free: C repeats it without collision up to `bound`.
 
-    C is strictly increasing and shares only place 0 with `layout`. Joined with C, `layout` has the smallest cosize of
+    C is strictly increasing and shares only offset 0 with `layout`. Joined with C, `layout` has the smallest cosize of
     at least `bound`, its own cosize by default. A shape as `bound` is covered mode by mode. Broadcast modes are
-    ignored; the places of copies are not free.
+    ignored; the offsets of copies are not free.
 
     >>> complement(Layout(4, 2), 16)
     Layout((2, 2), (1, 8))
@@ -91,7 +91,7 @@ class _Gaps:
     extents: list[int]
     strides: list[int]
     period: int  # distance between two copies of the layout with its gaps filled
-    filled: int  # places from the first to the last of one such copy
+    filled: int  # offsets from the first to the last of one such copy
     no_holes: bool
 
 
@@ -109,29 +109,29 @@ def _find_gaps(layout: LayoutLike) -> _Gaps:
         if pair is not None:
             raise LayoutError(
                 f"complement of {layout}: it is not injective, coordinates {pair[0]} and {pair[1]} share"
-                f" place {layout(pair[0])}; only broadcast modes may repeat places"
+                f" offset {layout(pair[0])}; only broadcast modes may repeat offsets"
             )
         low, high = layout.bounds
         reach = high + 1 - low
         return _Gaps([], [], reach, reach, False)
     extents, strides = [], []
     period, filled, no_holes = 1, 1, True
-    for step, extent in modes:
-        gap, rest = divmod(step, period)
+    for stride, extent in modes:
+        gap, rest = divmod(stride, period)
         no_holes = no_holes and not rest
         extents.append(gap)
         strides.append(period)
-        filled = (gap - 1) * period + filled + (extent - 1) * step
-        period = step * extent
+        filled = (gap - 1) * period + filled + (extent - 1) * stride
+        period = stride * extent
     return _Gaps(extents, strides, period, filled, no_holes)
 
 
 def _replicas_as_modes(layout: Layout) -> Layout:
-    """Return a layout with the replicas as further modes, which have the same places."""
+    """Return a layout with the replicas as further modes, which have the same offsets."""
     if not layout.replicas:
         return layout
-    extents, steps = zip(*layout.replicas, strict=True)
-    return make_layout((layout.shape, *extents), (layout.stride, *steps), layout.offset)
+    extents, strides = zip(*layout.replicas, strict=True)
+    return make_layout((layout.shape, *extents), (layout.stride, *strides), layout.offset)
 
 
 def _count_blocks_by_mode(shape: Shape, block: int) -> int:
@@ -156,17 +156,17 @@ def coalesced_layout(extents: list[int], strides: list[int]) -> Layout:
 def _apply_along_axis(layout: Any, caller: str, function: Callable[[Layout], Layout]) -> Layout:
     """Return `function` of a layout over a single named axis, applied to its coordinates along that axis."""
     axes = used_axes(layout) or layout.axes
-    steps = [*leaves(layout.stride), *(step for _, step in layout.replicas), layout.offset]
-    if len(axes) > 1 or any(component(step, PLAIN) for step in steps):
-        raise LayoutError(f"{caller} of {layout}: places lie on {', '.join(axes)}; take one axis with .project(axis)")
+    strides = [*leaves(layout.stride), *(stride for _, stride in layout.replicas), layout.offset]
+    if len(axes) > 1 or any(component(stride, PLAIN) for stride in strides):
+        raise LayoutError(f"{caller} of {layout}: offsets lie on {', '.join(axes)}; take one axis with .project(axis)")
     result = function(layout.project(axes[0]))
     return add_axes(
-        make_layout(result.shape, map_leaves(lambda step: Place({axes[0]: step}), result.stride)), layout.axes
+        make_layout(result.shape, map_leaves(lambda stride: Place({axes[0]: stride}), result.stride)), layout.axes
     )
 
 
 def used_axes(layout: LayoutLike) -> tuple[str, ...]:
-    """Return the axes along which some place of a layout is not 0.
+    """Return the axes along which some offset of a layout is not 0.
 
     >>> from tilewright import addr, bank
     >>> used_axes(Layout((4, 2), (1 @ bank, 0 @ addr)))
@@ -174,8 +174,8 @@ def used_axes(layout: LayoutLike) -> tuple[str, ...]:
     """
     if not isinstance(layout, Layout):
         return tuple(layout.axes)
-    steps = [*layout.flat_modes()[1], *(step for _, step in layout.replicas), layout.offset]
-    return tuple([name for name in layout.axes if any(component(step, name) for step in steps)])
+    strides = [*layout.flat_modes()[1], *(stride for _, stride in layout.replicas), layout.offset]
+    return tuple([name for name in layout.axes if any(component(stride, name) for stride in strides)])
 
 
 def without_broadcast(layout: Layout) -> Layout:
@@ -196,7 +196,7 @@ _Inversion: TypeAlias = "Callable[..., Any]"  # right_inverse or left_inverse
 def right_inverse(layout: LayoutArgument, axes: Sequence[Axis | str] | None = None) -> Layout | Any:
     """Return the largest layout R, made of modes of `layout`, with layout(R(i)) == i for every i < R.size.
 
-    With `axes`, the arguments of R are places: coordinates along those axes, in that order.
+    With `axes`, the arguments of R are offsets: coordinates along those axes, in that order.
 
     >>> right_inverse(Layout((8, 4), (4, 1)))
     Layout((4, 8), (8, 1))
@@ -215,7 +215,7 @@ def _invert_unless_strided(layout: LayoutLike | Swizzle, axes: Sequence[Axis | s
     if isinstance(layout, Swizzle):
         return layout
     if layout.is_replicated:
-        raise LayoutError(f"{invert.__name__} of {layout}: its places are sets; remove the replicas first")
+        raise LayoutError(f"{invert.__name__} of {layout}: its offsets are sets; remove the replicas first")
     if layout.axes or axes is not None:
         return _invert_over_axes(layout, axes, invert)
     if isinstance(layout, InverseLayout):
@@ -249,7 +249,7 @@ def _invert_right(modes: list[_IndexedMode], offset: int, layout: Layout) -> Lay
     if lowest == 0:
         upward = [(abs(d), n, at if d > 0 else -at) for d, n, at in modes]
     elif offset == 0:
-        start = 0  # only modes with positive strides start at place 0
+        start = 0  # only modes with positive strides start at offset 0
     else:
         raise LayoutError(f"right_inverse of {layout}: no coordinate maps to 0; invert L - {lowest} instead")
     chain = _longest_chain(sorted(upward))
@@ -263,27 +263,27 @@ def _longest_chain(modes: list[_IndexedMode]) -> list[tuple[int, int]]:
     The modes are sorted by stride. If they do not overlap there is only one chain.
     """
     chain, current = [], 1
-    for step, n, at in modes:
-        if step > current:
+    for stride, n, at in modes:
+        if stride > current:
             break
-        if step < current:
+        if stride < current:
             return _best_chain(modes)
         chain.append((n, at))
-        current = step * n
+        current = stride * n
     return chain
 
 
 def _best_chain(modes: list[_IndexedMode]) -> list[tuple[int, int]]:
     """Return the longest chain of overlapping modes; a mode may be cut short where another one continues."""
     best: dict[int, tuple[int, int, list[tuple[int, int]]]] = {}
-    for step in sorted({step for step, _, _ in modes}, reverse=True):
+    for stride in sorted({stride for stride, _, _ in modes}, reverse=True):
         options = []
-        for n, at in [(n, at) for d, n, at in modes if d == step]:
-            cuts = [n, *(later // step for later in best if later % step == 0 and 1 < later // step < n)]
+        for n, at in [(n, at) for d, n, at in modes if d == stride]:
+            cuts = [n, *(later // stride for later in best if later % stride == 0 and 1 < later // stride < n)]
             for used in cuts:
-                reach, whole, rest = best.get(step * used, (step * used, 0, []))
+                reach, whole, rest = best.get(stride * used, (stride * used, 0, []))
                 options.append((reach, whole + (used == n), [(used, at), *rest]))
-        best[step] = max(options, key=lambda option: (option[0], option[1], -abs(option[2][0][1])))
+        best[stride] = max(options, key=lambda option: (option[0], option[1], -abs(option[2][0][1])))
     return best[1][2] if 1 in best else []
 
 
@@ -298,7 +298,7 @@ def left_inverse(layout: LayoutArgument, axes: Sequence[Axis | str] | None = Non
     """Return a layout Li with Li(layout(i)) == i; over broadcast modes, with layout(Li(layout(i))) == layout(i).
 
     Places that `layout` does not use are not `valid` in Li. Where no strided inverse exists Li is an exact
-    `InverseLayout`. With `axes`, the arguments of Li are places: coordinates along those axes, in that order.
+    `InverseLayout`. With `axes`, the arguments of Li are offsets: coordinates along those axes, in that order.
 
     >>> print(left_inverse(Layout((4, 8), (1, 5))))
     (5,8):(1,4) where (1,0)<4
@@ -337,8 +337,8 @@ def _invert_nested(modes: list[_IndexedMode]) -> Layout:
     used: list[int] = []
     if modes and modes[0][0] > 1:
         extents, strides, used = [modes[0][0]], [0], [1]
-    for k, (step, n, at) in enumerate(modes):
-        gap = modes[k + 1][0] // step if k + 1 < len(modes) else n
+    for k, (stride, n, at) in enumerate(modes):
+        gap = modes[k + 1][0] // stride if k + 1 < len(modes) else n
         if extents and used[-1] == extents[-1] and n == gap and strides[-1] * extents[-1] == at:
             extents[-1] *= n
             used[-1] *= n
@@ -362,26 +362,26 @@ def _invert_by_table(layout: LayoutLike, invert: _Inversion) -> LayoutLike:
         if inner_inverse.size % layout.outer.block == 0:
             return compose(inner_inverse, ComposedLayout(layout.outer, make_layout(inner_inverse.size, 1)))
     if invert is right_inverse:
-        return ComposedLayout(InverseLayout(layout), make_layout(_count_consecutive_places(layout), 1))
+        return ComposedLayout(InverseLayout(layout), make_layout(_count_consecutive_offsets(layout), 1))
     if not is_injective(layout):
         raise _collision_error(layout, _find_collision_by_table(layout))
     return InverseLayout(layout)
 
 
 def _find_collision_by_table(layout: LayoutLike) -> tuple[Nested[int], Nested[int]]:
-    """Return two coordinates that share a place."""
-    places = np.concatenate([places for _, places, _ in chunks(layout)])
-    order = np.argsort(places, kind="stable")
-    twin = int(np.flatnonzero(np.diff(places[order]) == 0)[0])
+    """Return two coordinates that share an offset."""
+    offsets = np.concatenate([offsets for _, offsets, _ in chunks(layout)])
+    order = np.argsort(offsets, kind="stable")
+    twin = int(np.flatnonzero(np.diff(offsets[order]) == 0)[0])
     return index_to_coordinate(int(order[twin]), layout.shape), index_to_coordinate(int(order[twin + 1]), layout.shape)
 
 
-def _count_consecutive_places(layout: LayoutLike) -> int:
-    """Return how many places in a row, from 0 on, are used."""
-    places = np.unique(np.concatenate([places for _, places, _ in chunks(layout)]))
-    places = places[places >= 0]
-    gaps = np.flatnonzero(places != np.arange(len(places)))
-    return int(gaps[0]) if len(gaps) else len(places)
+def _count_consecutive_offsets(layout: LayoutLike) -> int:
+    """Return how many consecutive offsets, from 0 on, are used."""
+    offsets = np.unique(np.concatenate([offsets for _, offsets, _ in chunks(layout)]))
+    offsets = offsets[offsets >= 0]
+    gaps = np.flatnonzero(offsets != np.arange(len(offsets)))
+    return int(gaps[0]) if len(gaps) else len(offsets)
 
 
 def _invert_over_axes(layout: LayoutLike, axes: Sequence[Axis | str] | None, invert: _Inversion) -> LayoutLike:
@@ -394,8 +394,8 @@ def _invert_over_axes(layout: LayoutLike, axes: Sequence[Axis | str] | None, inv
         outer = outer.outer
     missing = [name for name in used_axes(layout) if name not in names]
     if not isinstance(outer, Layout):
-        raise LayoutError(f"{invert.__name__} of {layout}: its places lie on no axis; do not pass axes={names}")
-    if missing or any(component(step, PLAIN) for step in [*leaves(outer.stride), outer.offset]):
+        raise LayoutError(f"{invert.__name__} of {layout}: its offsets lie on no axis; do not pass axes={names}")
+    if missing or any(component(stride, PLAIN) for stride in [*leaves(outer.stride), outer.offset]):
         raise LayoutError(
             f"{invert.__name__} of {layout}: axes {names} do not include {missing or 'the plain strides'}"
         )
@@ -424,11 +424,11 @@ def cosize_along(layout: Layout | ComposedLayout, name: str) -> int:
 def _invert_axis_by_axis(layout: Layout, names: list[str], invert: _Inversion) -> Layout | None:
     """Return the inverse taken for each axis by itself; None where a mode moves along several axes."""
     modes = _indexed_modes(layout)
-    if any(sum(map(bool, step._parts.values())) > 1 for step, _, _ in modes):
+    if any(sum(map(bool, stride._parts.values())) > 1 for stride, _, _ in modes):
         return None
     parts = []
     for name in names:
-        own = sorted([(component(step, name), n, index) for step, n, index in modes if component(step, name)])
+        own = sorted([(component(stride, name), n, index) for stride, n, index in modes if component(stride, name)])
         offset = component(layout.offset, name)
         if invert is right_inverse:
             parts.append(_invert_right(own, offset, layout))
@@ -445,7 +445,7 @@ def _fold_axes(layout: Layout | ComposedLayout, weights: dict[str, int]) -> Any:
     if isinstance(layout, ComposedLayout):
         return ComposedLayout(_fold_axes(layout.outer, weights), layout.inner)
 
-    def as_index(step: Step) -> int:
-        return int(sum(component(step, name) * weight for name, weight in weights.items()))
+    def as_index(stride: Offset) -> int:
+        return int(sum(component(stride, name) * weight for name, weight in weights.items()))
 
     return make_layout(layout.shape, map_leaves(as_index, layout.stride), as_index(layout.offset), (), layout.guards)

@@ -19,7 +19,7 @@ fastest, as in CuTe: row 3 is (1, 1), the second row of the second tile, and so 
     layout(3, 4)                 one number per mode
     layout(19)                   one number for all: 3 + 4 * 4
 
-A stride may go along a named axis, `2048 @ addr`; then a layout maps to a place, an offset on each axis. Guards tell
+A stride may go along a named axis, `2048 @ addr`; then a layout maps to a `Place`, an offset on each axis. Guards tell
 padding from data, and replicas say that an element is stored several times: the module `axes` has both.
 """
 
@@ -40,12 +40,12 @@ from .axes import (
     Axis,
     Guard,
     ModeProgram,
+    Offset,
     Place,
     Replica,
-    Step,
     Stride,
     StrideArgument,
-    as_step,
+    as_offset,
     axis_name,
     check_offset_range,
     component,
@@ -99,7 +99,7 @@ _MAX_CODE_MODES = 256  # an index function has an operation or two for each
 
 
 class LayoutLike(Drawable):
-    """The interface of all layouts: a shape, and a place for each of its coordinates.
+    """The interface of all layouts: a shape, and an offset for each of its coordinates.
 
     >>> from tilewright import row_major
     >>> isinstance(row_major(4, 8), LayoutLike)
@@ -120,7 +120,7 @@ class LayoutLike(Drawable):
 
     @property
     def axes(self) -> tuple[str, ...]:
-        """The names of the axes that places lie on; empty when places are plain integers.
+        """The names of the axes that offsets lie on; empty when offsets are plain integers.
 
         >>> from tilewright import Layout, addr, bank
         >>> Layout((4, 8)).axes, Layout((12, 100), (1 @ bank, 2048 @ addr)).axes
@@ -130,7 +130,7 @@ class LayoutLike(Drawable):
 
     @property
     def is_replicated(self) -> bool:
-        """Whether places are sets, with one place per copy of an element.
+        """Whether offsets are sets, with one offset per copy of an element.
 
         >>> from tilewright import Layout, replicate
         >>> replicate(Layout(4), 2, 100).is_replicated, Layout(4).is_replicated
@@ -140,7 +140,7 @@ class LayoutLike(Drawable):
 
     @property
     def cosize(self) -> int | Any:
-        """The size of the smallest buffer that holds every place and place 0; over named axes, per axis.
+        """The size of the smallest buffer that holds every offset and 0; over named axes, per axis.
 
         >>> from tilewright import Layout
         >>> Layout((4, 8), (1, 5)).cosize, Layout(4, -1).cosize, (Layout(2) - 5).cosize
@@ -149,7 +149,7 @@ class LayoutLike(Drawable):
         raise NotImplementedError
 
     def extended(self, *coord: Coordinate) -> int | Any:
-        """Return the place of a coordinate `coord`, also past the edge of the shape.
+        """Return the offset of a coordinate `coord`, also past the edge of the shape.
 
         The outermost mode of the coalesced layout has no end; at negative indices f(-i) is -f(i).
 
@@ -177,20 +177,20 @@ class LayoutLike(Drawable):
         """
         raise NotImplementedError
 
-    def _place(self, leaf_coords: list[Any]) -> Any:
-        """Return the place of a coordinate given leaf by leaf, known to be in range."""
+    def _offset_at(self, leaf_coords: list[Any]) -> Any:
+        """Return the offset of a coordinate given leaf by leaf, known to be in range."""
         raise NotImplementedError
 
     def _slice(self, coord: Coordinate) -> Any:
         """Return the layout of the modes that `coord` keeps, offset by the modes that it fixes."""
         raise NotImplementedError
 
-    def _places(self, index: IntArray) -> Any:
-        """Return the places of an array of indices; they are arbitrary where the indices are padding."""
+    def _offsets_at(self, index: IntArray) -> Any:
+        """Return the offsets of an array of indices; they are arbitrary where the indices are padding."""
         return self(index)
 
     def _table(self) -> Any:
-        """Return the place of every coordinate as an array with one dimension per mode, or a Place of arrays."""
+        """Return the offset of every coordinate as an array with one dimension per mode, or a Place of arrays."""
         raise NotImplementedError
 
     def _valid_table(self) -> Any:
@@ -280,7 +280,7 @@ class LayoutLike(Drawable):
     def __call__(self, *coord: Coordinate) -> IntArray | Any: ...
     def __call__(self, *coord: Coordinate) -> Any:
         nested = self._nest_coordinate(coord)
-        return self._slice(nested) if is_slice(nested) else self._place(leaf_coordinates(nested, self.shape))
+        return self._slice(nested) if is_slice(nested) else self._offset_at(leaf_coordinates(nested, self.shape))
 
     def _nest_coordinate(self, coord: tuple[Coordinate, ...]) -> Any:
         """Return the arguments of a call as one coordinate, nested like the shape or less deep."""
@@ -313,7 +313,7 @@ class LayoutLike(Drawable):
         return self(None if key is Ellipsis else key) if key is Ellipsis or isinstance(key, slice) else self.mode(key)
 
     def locate(self, *coord: Coordinate) -> tuple[Any, Any]:
-        """Return (place, valid): the place of a coordinate `coord`, and whether it is data rather than padding.
+        """Return (offset, valid): the offset of a coordinate `coord`, and whether it is data rather than padding.
 
         >>> from tilewright import Layout, logical_divide
         >>> tiles = logical_divide(Layout(100), 32)
@@ -324,7 +324,7 @@ class LayoutLike(Drawable):
         return (self.extended(*coord) if valid is False else self(*coord)), valid
 
     def offsets(self, fill: int | None = None, dtype: DTypeLike | None = None) -> IntArray | Any:
-        """Return the place of every coordinate as a NumPy array with one dimension per mode.
+        """Return the offset of every coordinate as a NumPy array with one dimension per mode.
 
         Padding gets the value `fill` if one is given; `dtype` is the integer type of the array, int64 by default. A
         layout over named axes gives a `Place` of arrays.
@@ -337,14 +337,14 @@ class LayoutLike(Drawable):
 
     __array_ufunc__ = None  # arithmetic is the layout's own: 3 + layout shifts it, also if 3 is NumPy's
 
-    def __add__(self: Kind, step: Step) -> Kind:
+    def __add__(self: Kind, offset: Offset) -> Kind:
         return NotImplemented
 
-    def __radd__(self: Kind, step: Step) -> Kind:
-        return self.__add__(step)
+    def __radd__(self: Kind, offset: Offset) -> Kind:
+        return self.__add__(offset)
 
-    def __sub__(self: Kind, step: Step) -> Kind:
-        return self.__add__(-as_step(step, "offset"))
+    def __sub__(self: Kind, offset: Offset) -> Kind:
+        return self.__add__(-as_offset(offset, "offset"))
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Any:
         """Return the offsets, so that `np.asarray(layout)` is `layout.offsets()`, and `data[layout]` gathers.
@@ -361,7 +361,7 @@ class LayoutLike(Drawable):
         if copy is False:
             raise LayoutError(f"the offsets of {self} have to be computed, which copy=False rules out; leave it out")
         if self.axes or self.is_replicated:
-            raise LayoutError(f"the places of {self} are not plain offsets; take one axis with .project(axis)")
+            raise LayoutError(f"the offsets of {self} are not plain offsets; take one axis with .project(axis)")
         if self._has_padding():
             raise LayoutError(f"{self} has padding, which has no offset; use .offsets(fill=...) to give it one")
         return evaluation.offset_array(self, dtype)
@@ -400,14 +400,14 @@ def _read_only(slot: str, doc: str) -> Any:
 
 
 class Layout(LayoutLike):
-    """A function from coordinates to places: `Layout(shape, stride)` with nested tuples of any depth.
+    """A function from coordinates to offsets: `Layout(shape, stride)` with nested tuples of any depth.
 
-    Without `stride` the layout is compact and column-major. A stride is an integer or a step along named axes, such as
-    `2048 @ addr`. `offset` is added to every place; `replicas` are (count, step) pairs of copies that exist at the same
+    Without `stride` the layout is compact and column-major. A stride is an integer or lies along named axes, such as
+    `2048 @ addr`. `offset` is added to all; `replicas` are (count, stride) pairs of copies that exist at the same
     time; `guards` separate data from padding. `Layout(a, b, ...)` of layouts, `more` of them if need be, joins them as
     modes.
 
-    `==` and `hash` compare everything that `repr` shows: padding, copies and the axes that places lie on.
+    `==` and `hash` compare everything that `repr` shows: padding, copies and the axes that offsets lie on.
     `functionally_equal` compares the functions instead, however they are written.
 
     >>> L = Layout((4, (2, 3)), (6, (3, 1)))
@@ -440,7 +440,7 @@ class Layout(LayoutLike):
         self,
         shape: ShapeArgument = (),
         stride: StrideArgument | None = None,
-        offset: Step = 0,
+        offset: Offset = 0,
         replicas: Sequence[Replica] = (),
         guards: Sequence[Guard] = (),
     ) -> None: ...
@@ -466,7 +466,7 @@ class Layout(LayoutLike):
             self._offset, self._replicas, self._guards = 0, (), ()
             return
         if offset.__class__ is not int or offset:
-            offset = as_step(offset, "offset")
+            offset = as_offset(offset, "offset")
             check_offset_range(shape, stride, offset)
         copies = tuple([validate_replica(replica) for replica in replicas])
         if offset.__class__ is Place:
@@ -493,7 +493,7 @@ class Layout(LayoutLike):
     )
     offset: Any = _read_only(
         "_offset",
-        """The place of coordinate 0.
+        """The offset of coordinate 0.
 
         >>> (Layout(4) + 5).offset
         5
@@ -501,7 +501,7 @@ class Layout(LayoutLike):
     )
     replicas: tuple[Replica, ...] = _read_only(
         "_replicas",
-        """The copies that exist beside the first, as (count, step) pairs.
+        """The copies that exist beside the first, as (count, stride) pairs.
 
         >>> from tilewright import replicate, device
         >>> replicate(Layout(4), 2, 1 @ device).replicas
@@ -527,27 +527,27 @@ class Layout(LayoutLike):
         try:
             return self._axes
         except AttributeError:
-            steps = [*self.flat_modes()[1], *(step for _, step in self.replicas), self.offset]
-            named = [name for step in steps if step.__class__ is Place for name in step._parts if name]
+            strides = [*self.flat_modes()[1], *(stride for _, stride in self.replicas), self.offset]
+            named = [name for stride in strides if stride.__class__ is Place for name in stride._parts if name]
             self._axes = tuple(dict.fromkeys(named))
             return self._axes
 
     @property
     def bounds(self) -> tuple[Any, Any]:
-        """The lowest and the highest place; over named axes, per axis.
+        """The lowest and the highest offset; over named axes, per axis.
 
         >>> Layout((4, 8), (-1, 4)).bounds
         (-3, 28)
         """
         if self.size == 0:
-            raise LayoutError(f"{self} is empty: it has no lowest and highest place")
+            raise LayoutError(f"{self} is empty: it has no lowest and highest offset")
         extents = leaves(self._shape) + [count for count, _ in self.replicas]
-        steps = leaves(self._stride) + [step for _, step in self.replicas]
+        strides = leaves(self._stride) + [stride for _, stride in self.replicas]
         names = self.axes
         if not names:
-            return value_range(extents, steps, self.offset)
+            return value_range(extents, strides, self.offset)
         ranges = {
-            name: value_range(extents, [component(step, name) for step in steps], component(self.offset, name))
+            name: value_range(extents, [component(stride, name) for stride in strides], component(self.offset, name))
             for name in names
         }
         lowest, highest = ({name: ends[k] for name, ends in ranges.items()} for k in (0, 1))
@@ -563,7 +563,7 @@ class Layout(LayoutLike):
         return int(max(high, 0) + 1 - min(low, 0))
 
     def project(self, axis: Axis | str) -> Layout:
-        """Return the layout of the coordinates along one `axis`: its places are plain integers.
+        """Return the layout of the coordinates along one `axis`: its offsets are plain integers.
 
         >>> from tilewright import addr, bank
         >>> Layout((12, 100), (1 @ bank, 2048 @ addr)).project(addr)
@@ -572,9 +572,9 @@ class Layout(LayoutLike):
         name = axis_name(axis)
         if name not in self.axes:
             raise LayoutError(f"{self} has no axis {name!r}; it has {', '.join(self.axes) or 'only plain strides'}")
-        replicas = [(count, component(step, name)) for count, step in self.replicas if component(step, name)]
+        replicas = [(count, component(stride, name)) for count, stride in self.replicas if component(stride, name)]
         return self._with(
-            stride=map_leaves(lambda step: component(step, name), self._stride),
+            stride=map_leaves(lambda stride: component(stride, name), self._stride),
             offset=component(self.offset, name),
             replicas=tuple(replicas),
         )
@@ -595,8 +595,8 @@ class Layout(LayoutLike):
                 raise CoordinateError(f"{self} has no mode {path}: shape {shape} has modes 0 to {len(modes) - 1}")
             if isinstance(shape, tuple):
                 shape, stride = shape[k], stride[k]
-                guards = [(step[k], guard) for step, guard in guards]  # type: ignore[index]
-        own_guards = [guard.with_stride(step) for step, guard in guards]
+                guards = [(tree[k], guard) for tree, guard in guards]  # type: ignore[index]
+        own_guards = [guard.with_stride(tree) for tree, guard in guards]
         return add_axes(make_layout(shape, stride, guards=live_guards(shape, own_guards)), self.axes)
 
     @property
@@ -632,7 +632,7 @@ class Layout(LayoutLike):
                 return LayoutLike.__call__(self, *coord)
             program = flat
         total = self._offset
-        for c, (size, inner, step) in zip(coord, program):  # noqa: B905  (of one length; strict=True takes 0.2 us)
+        for c, (size, inner, stride) in zip(coord, program):  # noqa: B905  (of one length; strict=True takes 0.2 us)
             if c.__class__ is not int:
                 return LayoutLike.__call__(self, *coord)
             if not 0 <= c < size:
@@ -640,19 +640,19 @@ class Layout(LayoutLike):
             for n, d in inner:
                 total = total + c % n * d
                 c = c // n
-            total = total + c * step
+            total = total + c * stride
         if plain and total.__class__ is int:
             return total
-        return self._as_public_place(total)
+        return self._as_public_offset(total)
 
-    def _place(self, leaf_coords: list[Any]) -> Any:
+    def _offset_at(self, leaf_coords: list[Any]) -> Any:
         total = self.offset
-        for c, step in zip(leaf_coords, leaves(self._stride), strict=True):
-            total = total + c * step
-        return self._as_public_place(total)
+        for c, stride in zip(leaf_coords, leaves(self._stride), strict=True):
+            total = total + c * stride
+        return self._as_public_offset(total)
 
-    def _as_public_place(self, total: Any) -> Any:
-        """Return a place as callers see it: an int, a Place with all axes of the layout, or the set of all copies."""
+    def _as_public_offset(self, total: Any) -> Any:
+        """Return an offset as callers see it: an int, a Place with all axes of the layout, or the set of all copies."""
         names = self.axes
         if names:
             parts = total._parts if isinstance(total, Place) else {PLAIN: total} if is_array(total) or total else {}
@@ -662,9 +662,9 @@ class Layout(LayoutLike):
         if not self.replicas:
             return total
         if any(map(is_array, total._parts.values() if names else [total])):
-            raise LayoutError(f"the places of {self} are sets and do not fit into an array; pass one index at a time")
-        steps = [[k * step for k in range(count)] for count, step in self.replicas]
-        return frozenset(total + sum(chosen, 0) for chosen in combinations(*steps))
+            raise LayoutError(f"the offsets of {self} are sets and do not fit into an array; pass one index at a time")
+        strides = [[k * stride for k in range(count)] for count, stride in self.replicas]
+        return frozenset(total + sum(chosen, 0) for chosen in combinations(*strides))
 
     def _slice(self, coord: Coordinate) -> Layout:
         shape, stride = self._shape, self._stride
@@ -682,8 +682,8 @@ class Layout(LayoutLike):
     def extended(self, *coord: Coordinate) -> int | Any:
         if len(coord) == 1 and coord[0].__class__ is int and 0 <= coord[0] < prod(self.canonical_modes()[0]):
             return self(coord[0])  # inside, there is nothing to extend
-        place = self.offset + evaluation.extended_place(self, self._nest_coordinate(coord))
-        return self._as_public_place(place)
+        offset = self.offset + evaluation.extended_offset(self, self._nest_coordinate(coord))
+        return self._as_public_offset(offset)
 
     def flat_modes(self) -> tuple[list[int], list[Any]]:
         """Return the extents and the strides of all leaves; do not modify these lists.
@@ -773,12 +773,12 @@ class Layout(LayoutLike):
         parts = dict(zip(("shape", "stride", "offset", "replicas", "guards"), self._parts(), strict=True))
         return make_layout(**{**parts, **changes})
 
-    def __add__(self, step: Step) -> Layout:
-        if isinstance(step, LayoutLike):
+    def __add__(self, offset: Offset) -> Layout:
+        if isinstance(offset, LayoutLike):
             return NotImplemented
-        offset = self.offset + as_step(step, "offset")
-        check_offset_range(self._shape, self._stride, offset)
-        return self._with(offset=offset)
+        total = self.offset + as_offset(offset, "offset")
+        check_offset_range(self._shape, self._stride, total)
+        return self._with(offset=total)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Layout):
@@ -811,8 +811,8 @@ class Layout(LayoutLike):
         try:
             return self._tagged
         except AttributeError:
-            extents, steps = self.flat_modes()
-            self._tagged = tuple([k for k, leaf in enumerate(extents + steps) if is_tagged(leaf)])
+            extents, strides = self.flat_modes()
+            self._tagged = tuple([k for k, leaf in enumerate(extents + strides) if is_tagged(leaf)])
             return self._tagged
 
     def __repr__(self) -> str:
@@ -822,13 +822,13 @@ class Layout(LayoutLike):
 
     def __str__(self) -> str:
         text = f"{format_tree(self._shape)}:{format_tree(self._stride)}"
-        text += "".join(f"+R[{count}:{format_tree(step)}]" for count, step in self.replicas)
+        text += "".join(f"+R[{count}:{format_tree(stride)}]" for count, stride in self.replicas)
         text += format_signed(self.offset) if self.offset or self.offset.__class__ is Place else ""
         return text + (" where " + " and ".join(map(str, self.guards)) if self.guards else "")
 
 
 def make_layout(
-    shape: Shape, stride: Stride, offset: Step = 0, replicas: tuple[Replica, ...] = (), guards: tuple[Guard, ...] = ()
+    shape: Shape, stride: Stride, offset: Offset = 0, replicas: tuple[Replica, ...] = (), guards: tuple[Guard, ...] = ()
 ) -> Layout:
     """Return a layout of parts that are known to be consistent, without validating them.
 
@@ -846,16 +846,16 @@ def make_layout(
     return layout
 
 
-def _canonical_offset(offset: Place, stride: Stride, replicas: tuple[Replica, ...]) -> Step:
-    """Return an offset without zeros, except along axes that no step names."""
-    steps: list[Any] = [*leaves(stride), *(step for _, step in replicas)]
-    named = {name for step in steps if step.__class__ is Place for name in step._parts}
+def _canonical_offset(offset: Place, stride: Stride, replicas: tuple[Replica, ...]) -> Offset:
+    """Return an offset without zeros, except along axes that no stride names."""
+    strides: list[Any] = [*leaves(stride), *(further for _, further in replicas)]
+    named = {name for leaf in strides if leaf.__class__ is Place for name in leaf._parts}
     parts = {name: amount for name, amount in offset._parts.items() if amount or (name and name not in named)}
     return Place._of(parts) if parts else 0
 
 
 def add_axes(layout: Layout, names: tuple[str, ...]) -> Layout:
-    """Return the layout with places on all the named axes; coordinates along new axes are 0.
+    """Return the layout with offsets on all the named axes; coordinates along new axes are 0.
 
     >>> from tilewright import bank
     >>> add_axes(Layout(4, 1 @ bank), ("bank", "addr"))(3)

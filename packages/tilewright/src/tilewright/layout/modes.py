@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from .._integers import ceil_div
 from ..errors import LayoutError
-from .axes import Guard, Step, live_guards, merge_modes, validate_replica
+from .axes import Guard, Offset, live_guards, merge_modes, validate_replica
 from .composed import ComposedLayout, Swizzle
 from .layout import Layout, LayoutLike, add_axes, join_parts, make_layout, require_layout
 from .tuples import (
@@ -76,10 +76,10 @@ def compact_layout(shape: ShapeArgument, order: Sequence[int] | None = None) -> 
     if sorted(as_integer(k, "order") for k in ranks) != list(range(len(modes))):
         raise LayoutError(f"order {order} of shape {extents} must be a permutation of 0 to {len(modes) - 1}")
     strides: list[Shape] = [0] * len(modes)
-    step = 1
+    stride = 1
     for k in sorted(range(len(modes)), key=ranks.__getitem__):
-        strides[k] = prefix_product(modes[k], step)
-        step = step * product(modes[k])
+        strides[k] = prefix_product(modes[k], stride)
+        stride = stride * product(modes[k])
     return make_layout(extents, tuple(strides) if isinstance(extents, tuple) else strides[0])
 
 
@@ -176,8 +176,8 @@ def split_modes(layout: LayoutLike) -> list[Layout]:
     return modes
 
 
-def replicate(layout: Layout, count: int, step: Step) -> Layout:
-    """Return `layout` with `count` copies, each `step` further; its places are sets of places.
+def replicate(layout: Layout, count: int, stride: Offset) -> Layout:
+    """Return `layout` with `count` copies, each `stride` further; its offsets become sets.
 
     >>> from tilewright import device
     >>> sorted(replicate(Layout(4, 2), 2, 100)(1))
@@ -187,17 +187,17 @@ def replicate(layout: Layout, count: int, step: Step) -> Layout:
     """
     if not isinstance(layout, Layout):
         raise TypeError(f"only a strided layout can be replicated, got {type(layout).__name__} {layout!r}")
-    return layout._with(replicas=(*layout.replicas, validate_replica((count, step))))
+    return layout._with(replicas=(*layout.replicas, validate_replica((count, stride))))
 
 
 def scale(layout: Layout, factor: int) -> Layout:
-    """Return the layout with every place multiplied by `factor`.
+    """Return the layout with every offset multiplied by `factor`.
 
     >>> scale(Layout((4, 8)) + 1, 3)
     Layout((4, 8), (3, 12), offset=3)
     """
-    replicas = tuple([(count, step * factor) for count, step in layout.replicas])
-    stride = map_leaves(lambda step: step * factor, layout.stride)
+    replicas = tuple([(count, further * factor) for count, further in layout.replicas])
+    stride = map_leaves(lambda leaf: leaf * factor, layout.stride)
     return make_layout(layout.shape, stride, layout.offset * factor, replicas, layout.guards)
 
 
@@ -244,10 +244,10 @@ def coalesce(layout: LayoutLike, profile: ShapeArgument | None = None) -> Layout
 def _merge_leaves(layout: Layout, profile: Nested[Any]) -> tuple[Any, Any, list[Guard]]:
     """Return the shape, strides and guards of a layout with its leaves merged; by a tuple, mode by mode."""
     if not isinstance(profile, tuple) and not layout.guards:
-        extents, steps = layout.canonical_modes()
-        return (extents[0], steps[0], []) if len(extents) == 1 else (tuple(extents), tuple(steps), [])
+        extents, strides = layout.canonical_modes()
+        return (extents[0], strides[0], []) if len(extents) == 1 else (tuple(extents), tuple(strides), [])
     shape, (stride, *bounds) = _merge_channels(layout._shape, layout._channels(), profile)
-    return shape, stride, [guard.with_stride(step) for guard, step in zip(layout.guards, bounds, strict=True)]
+    return shape, stride, [guard.with_stride(tree) for guard, tree in zip(layout.guards, bounds, strict=True)]
 
 
 def _merge_channels(shape: Shape, channels: list[Any], profile: Nested[Any]) -> tuple[Any, list[Any]]:

@@ -2,11 +2,11 @@
 """The text form of layouts: `(4,2):(1,4)`, `(12,100):(1@bank,2048@addr)+5@bank`, `Sw<3,0,3> o (8,8):(8,1)`.
 
 chain    = term (" o " [int " o "] term)*
-term     = tree ":" tree ["+R[" int ":" step "]"]* ["+" step] [" where " guard (" and " guard)*]
+term     = tree ":" tree ["+R[" int ":" stride "]"]* ["+" stride] [" where " guard (" and " guard)*]
          | "Sw<" int "," int "," int ">"  |  "inverse(" chain ")"
 guard    = tree ["+" int] "<" int
-tree     = step | "(" [tree ("," tree)*] ")"
-step     = ["-"] int ["@" axis]  |  "{" step (("+" | "-") step)* "}"
+tree     = stride | "(" [tree ("," tree)*] ")"
+stride   = ["-"] int ["@" axis]  |  "{" stride (("+" | "-") stride)* "}"
 int      = digits, also as CuTe prints static integers: "_8", "_-1"
 """
 
@@ -17,7 +17,7 @@ from typing import Any, NoReturn, TypeAlias
 
 from .._text import TextCursor
 from ..errors import LayoutError
-from .axes import Guard, Place, Replica, Step, format_tree
+from .axes import Guard, Offset, Place, Replica, format_tree
 from .composed import ComposedLayout, InverseLayout, Swizzle
 from .layout import Layout, LayoutLike
 from .properties import is_injective
@@ -129,7 +129,7 @@ class _Parser(TextCursor):
             raise LayoutError(f"cannot parse {self.text!r}: {inner} is not an injective layout and has no inverse")
         return InverseLayout(inner)
 
-    def read_offset_and_replicas(self) -> tuple[Step, tuple[Replica, ...]]:
+    def read_offset_and_replicas(self) -> tuple[Offset, tuple[Replica, ...]]:
         offset: Any = 0
         replicas = []
         while self.peek("+") or self.peek("-"):
@@ -137,7 +137,7 @@ class _Parser(TextCursor):
                 self.expect("[")
                 count = self.read_integer()
                 self.expect(":")
-                replicas.append((count, self.read_step()))
+                replicas.append((count, self.read_stride()))
                 self.expect("]")
             else:
                 offset = offset + self.read_signed()
@@ -156,7 +156,7 @@ class _Parser(TextCursor):
 
     def read_tree(self, depth: int = 0) -> Any:
         if not self.accept("("):
-            return self.read_step()
+            return self.read_stride()
         if depth >= MAX_DEPTH:
             self.fail(f"at most {MAX_DEPTH} levels of nesting")
         branches: list[Any] = []
@@ -168,7 +168,7 @@ class _Parser(TextCursor):
             branches.append(self.read_tree(depth + 1))
         return tuple(branches)
 
-    def read_step(self) -> Any:
+    def read_stride(self) -> Any:
         if not self.accept("{"):
             return self.read_signed()
         total = self.read_signed()

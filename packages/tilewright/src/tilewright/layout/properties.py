@@ -19,7 +19,7 @@ from .tuples import Nested, leaves, nest_like
 
 
 def is_injective(layout: LayoutLike) -> bool:
-    """Return whether no two coordinates of data in `layout` share a place.
+    """Return whether no two coordinates of data in `layout` share an offset.
 
     >>> is_injective(Layout((4, 8), (1, 5))), is_injective(Layout((4, 8), (1, 3)))
     (True, False)
@@ -34,7 +34,7 @@ def is_injective(layout: LayoutLike) -> bool:
 
 
 def is_bijective(layout: LayoutLike) -> bool:
-    """Return whether `layout` maps to every place from 0 to size - 1 exactly once.
+    """Return whether `layout` maps to every offset from 0 to size - 1 exactly once.
 
     >>> is_bijective(Layout((4, 8), (8, 1))), is_bijective(Layout((4, 8), (1, 5)))
     (True, False)
@@ -48,7 +48,7 @@ def is_bijective(layout: LayoutLike) -> bool:
 
 
 def is_contiguous(layout: LayoutLike) -> bool:
-    """Return whether the places of `layout` are consecutive and distinct, from any start.
+    """Return whether the offsets of `layout` are consecutive and distinct, from any start.
 
     >>> is_contiguous(Layout((4, 8), (8, 1)) + 64), is_contiguous(Layout(4, 2))
     (True, False)
@@ -63,7 +63,7 @@ def is_contiguous(layout: LayoutLike) -> bool:
 
 
 def functionally_equal(a: LayoutLike, b: LayoutLike) -> bool:
-    """Return whether layouts `a` and `b` have the same size, the same place for every index, and the same padding.
+    """Return whether layouts `a` and `b` have the same size, the same offset for every index, and the same padding.
 
     >>> functionally_equal(Layout((2, 2), (1, 2)), Layout(4)), functionally_equal(Layout(4), Layout(4, 2))
     (True, False)
@@ -76,12 +76,12 @@ def functionally_equal(a: LayoutLike, b: LayoutLike) -> bool:
         return True
     if isinstance(a, Layout) and isinstance(b, Layout) and not a.guards and not b.guards:
         return a.canonical_modes() == b.canonical_modes() and a.offset == b.offset and a.replicas == b.replicas
-    if a.is_replicated or b.is_replicated:  # places are sets, which arrays cannot hold
+    if a.is_replicated or b.is_replicated:  # offsets are sets, which arrays cannot hold
         return all(a(i) == b(i) and a.valid(i) == b.valid(i) for i in range(a.size))
     for (_, places_a, valid_a), (_, places_b, valid_b) in zip(evaluation.chunks(a), evaluation.chunks(b), strict=True):
         if not (valid_a == valid_b).all():
             return False
-        pairs = _places_by_axis(places_a), _places_by_axis(places_b)
+        pairs = _offsets_by_axis(places_a), _offsets_by_axis(places_b)
         for name in pairs[0].keys() | pairs[1].keys():
             left, right = pairs[0].get(name, 0), pairs[1].get(name, 0)
             if not ((left == right) | ~valid_a).all():
@@ -90,7 +90,7 @@ def functionally_equal(a: LayoutLike, b: LayoutLike) -> bool:
 
 
 def find_collision(layout: LayoutLike) -> tuple[Nested[int], Nested[int]] | None:
-    """Return two coordinates that share a place; None if there are none.
+    """Return two coordinates that share an offset; None if there are none.
 
     >>> find_collision(Layout((4, 8), (1, 3)))
     ((0, 1), (3, 0))
@@ -100,8 +100,8 @@ def find_collision(layout: LayoutLike) -> tuple[Nested[int], Nested[int]] | None
     difference = _colliding_difference(layout)
     if difference is None:
         return None
-    first = [max(0, -step) for step in difference]
-    second = [max(0, step) for step in difference]
+    first = [max(0, -change) for change in difference]
+    second = [max(0, change) for change in difference]
     pair: list[Any] = sorted([nest_like(layout.shape, iter(first)), nest_like(layout.shape, iter(second))], key=leaves)
     return pair[0], pair[1]
 
@@ -111,15 +111,15 @@ def _colliding_difference(layout: Layout) -> list[int] | None:
     extents = leaves(layout.shape)
     if 0 in extents:
         return None
-    steps = _integer_strides(layout)
+    strides = _integer_strides(layout)
     own = len(extents)
     extents = extents + [count for count, _ in layout.replicas]
     live = [k for k in range(len(extents)) if extents[k] > 1]
     for k in live:
-        if steps[k] == 0 and k < own:
+        if strides[k] == 0 and k < own:
             return [int(j == k) for j in range(own)]
-    order = sorted(live, key=lambda k: -abs(steps[k]))
-    sizes = [abs(steps[k]) for k in order]
+    order = sorted(live, key=lambda k: -abs(strides[k]))
+    sizes = [abs(strides[k]) for k in order]
     counts = [extents[k] - 1 for k in order]
     # reach[i]: the largest sum of the modes from i on; divisor[i]: what every such sum is a multiple of
     reach = [0] * (len(order) + 1)
@@ -133,7 +133,7 @@ def _colliding_difference(layout: Layout) -> list[int] | None:
     difference = [0] * own
     for k, value in zip(order, chosen, strict=True):
         if k < own:
-            difference[k] = value if steps[k] > 0 else -value
+            difference[k] = value if strides[k] > 0 else -value
     return difference
 
 
@@ -149,11 +149,11 @@ def _solve_zero_sum(
     def search(i: int, total: int, all_zero: bool, moved: bool) -> bool:
         if i == len(sizes):
             return total == 0 and moved
-        step = sizes[i]
-        low = -counts[i] if step == 0 else max(-counts[i], -((total + reach[i + 1]) // step))
-        high = counts[i] if step == 0 else min(counts[i], (reach[i + 1] - total) // step)
+        size = sizes[i]
+        low = -counts[i] if size == 0 else max(-counts[i], -((total + reach[i + 1]) // size))
+        high = counts[i] if size == 0 else min(counts[i], (reach[i + 1] - total) // size)
         for value in range(max(low, 0) if all_zero else low, high + 1):
-            rest = total + value * step
+            rest = total + value * size
             if rest % divisor[i + 1] if divisor[i + 1] else rest:
                 continue
             chosen[i] = value
@@ -166,36 +166,38 @@ def _solve_zero_sum(
 
 
 def _integer_strides(layout: Layout) -> list[int]:
-    """Return strides, then replica steps, as integers; a sum of them is 0 only if it is 0 along every axis."""
-    steps: list[Any] = leaves(layout.stride) + [step for _, step in layout.replicas]
+    """Return the strides of modes, then of replicas, as integers; a sum is 0 only if it is 0 along every axis."""
+    strides: list[Any] = leaves(layout.stride) + [stride for _, stride in layout.replicas]
     names = layout.axes
     if not names:
-        return list(steps)
+        return list(strides)
     extents = leaves(layout.shape) + [count for count, _ in layout.replicas]
     weights, weight = {}, 1
     for name in (*names, PLAIN):
         weights[name] = weight
-        weight *= 2 * sum((n - 1) * abs(component(step, name)) for n, step in zip(extents, steps, strict=True)) + 1
-    return [int(sum(component(step, name) * factor for name, factor in weights.items())) for step in steps]
+        weight *= (
+            2 * sum((n - 1) * abs(component(stride, name)) for n, stride in zip(extents, strides, strict=True)) + 1
+        )
+    return [int(sum(component(stride, name) * factor for name, factor in weights.items())) for stride in strides]
 
 
 def _is_mixed_radix(layout: Layout) -> bool:
     """Return whether the sorted magnitudes of the strides continue each other from 1, without gap or overlap.
 
-    Only then do the places fill an interval: sums of arithmetic progressions do so in no other way.
+    Only then do the offsets fill an interval: sums of arithmetic progressions do so in no other way.
     """
     modes = sorted((abs(d), n) for n, d in zip(leaves(layout.shape), leaves(layout.stride), strict=True) if n > 1)
     current = 1
-    for step, extent in modes:
-        if step != current:
+    for stride, extent in modes:
+        if stride != current:
             return False
         current *= extent
     return True
 
 
 def _is_injective_by_table(layout: LayoutLike) -> bool:
-    """Return whether the places of all data are distinct, by evaluating them."""
-    columns = _valid_places(layout)
+    """Return whether the offsets of all data are distinct, by evaluating them."""
+    columns = _valid_offsets(layout)
     if not columns:
         return True
     if len(columns) == 1:
@@ -204,28 +206,28 @@ def _is_injective_by_table(layout: LayoutLike) -> bool:
 
 
 def _fills_interval(layout: LayoutLike, start: int | None) -> bool:
-    """Return whether the places of all data are consecutive, from `start` if one is given."""
-    columns = _valid_places(layout)
+    """Return whether the offsets of all data are consecutive, from `start` if one is given."""
+    columns = _valid_offsets(layout)
     if not columns or not len(columns[0]):
         return True
     if len(columns) > 1:
         return False
-    places = np.sort(columns[0])
-    first = int(places[0]) if start is None else start
-    return bool((places == np.arange(first, first + len(places))).all())
+    offsets = np.sort(columns[0])
+    first = int(offsets[0]) if start is None else start
+    return bool((offsets == np.arange(first, first + len(offsets))).all())
 
 
-def _valid_places(layout: LayoutLike) -> list[Any]:
-    """Return the places of all data as one vector per axis."""
+def _valid_offsets(layout: LayoutLike) -> list[Any]:
+    """Return the offsets of all data as one vector per axis."""
     columns: dict[str, list[Any]] = {}
-    for _, places, valid in evaluation.chunks(layout):
-        for name, table in _places_by_axis(places).items():
+    for _, offsets, valid in evaluation.chunks(layout):
+        for name, table in _offsets_by_axis(offsets).items():
             columns.setdefault(name, []).append(np.broadcast_to(table, valid.shape)[valid])
     return [np.concatenate(parts) for parts in columns.values()]
 
 
-def _places_by_axis(places: object) -> dict[str, Any]:
-    return places._parts if isinstance(places, Place) else {PLAIN: places}
+def _offsets_by_axis(offsets: object) -> dict[str, Any]:
+    return offsets._parts if isinstance(offsets, Place) else {PLAIN: offsets}
 
 
 # `Box`: a range of coordinates along every axis of an array, which may extend beyond it.
@@ -360,5 +362,5 @@ def cut_into_slabs(shape: tuple[int, ...], extents: tuple[int, ...]) -> Iterator
     >>> [slab.shape for slab in cut_into_slabs((100, 64), (64, 64))]
     [(64, 64), (36, 64)]
     """
-    for start in product(*[range(0, max(1, n), step) for n, step in zip(shape, extents, strict=True)]):
-        yield Box(start, tuple([min(step, n - at) for at, step, n in zip(start, extents, shape, strict=True)]))
+    for start in product(*[range(0, max(1, n), extent) for n, extent in zip(shape, extents, strict=True)]):
+        yield Box(start, tuple([min(extent, n - at) for at, extent, n in zip(start, extents, shape, strict=True)]))

@@ -317,10 +317,12 @@ def tiled_layout(
         ((1, high * wide), (high, height * wide)) if transpose else ((wide, high * width), (1, high * wide))
     )
     matrix = ((high, height // high, down), (wide, width // wide, across))
-    steps = ((*in_row, across * area), (*in_column, area))
+    strides = ((*in_row, across * area), (*in_column, area))
     count = down * across * area
-    outer_steps = tuple([prod(outer[k + 1 :]) * count for k in range(len(outer))])
-    layout: Layout = with_logical_shape(make_layout((*outer, *matrix), (*outer_steps, *steps)), (*outer, rows, columns))
+    outer_strides = tuple([prod(outer[k + 1 :]) * count for k in range(len(outer))])
+    layout: Layout = with_logical_shape(
+        make_layout((*outer, *matrix), (*outer_strides, *strides)), (*outer, rows, columns)
+    )
     return layout
 
 

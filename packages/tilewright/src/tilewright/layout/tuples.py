@@ -98,12 +98,12 @@ def index_strides(shape: Shape) -> Shape:
     >>> index_strides((1, 2, (3, 4))), index_strides((2, 1, 3))
     ((0, 1, (2, 6)), (1, 2, 2))
     """
-    steps = []
-    step: Any = 1
+    strides = []
+    stride: Any = 1
     for extent in leaves(shape):
-        steps.append(0 if extent == 1 and step == 1 else step)
-        step = step * extent
-    return nest_like(shape, iter(steps))
+        strides.append(0 if extent == 1 and stride == 1 else stride)
+        stride = stride * extent
+    return nest_like(shape, iter(strides))
 
 
 def tree_depth(tree: Nested[Any]) -> int:
@@ -156,10 +156,10 @@ def prefix_product(tree: Shape, init: int = 1) -> Shape:
     """
     if not isinstance(tree, tuple):
         return init
-    strides, step = [], init
+    strides, stride = [], init
     for branch in tree:
-        strides.append(prefix_product(branch, step))
-        step = prod(leaves(branch), start=step)  # one by one, so that tagged integers stay tagged
+        strides.append(prefix_product(branch, stride))
+        stride = prod(leaves(branch), start=stride)  # one by one, so that tagged integers stay tagged
     return tuple(strides)
 
 
@@ -171,10 +171,10 @@ def suffix_product(tree: Shape, init: int = 1) -> Shape:
     """
     if not isinstance(tree, tuple):
         return init
-    strides, step = [], init
+    strides, stride = [], init
     for branch in reversed(tree):
-        strides.append(suffix_product(branch, step))
-        step = prod(leaves(branch), start=step)  # one by one, so that tagged integers stay tagged
+        strides.append(suffix_product(branch, stride))
+        stride = prod(leaves(branch), start=stride)  # one by one, so that tagged integers stay tagged
     return tuple(reversed(strides))
 
 
@@ -448,8 +448,8 @@ def coordinate_to_index(coord: Coordinate, shape: Shape) -> IntOrArray:
     >>> coordinate_to_index((2, 5), (4, 8))
     22
     """
-    steps = leaves(prefix_product(shape))
-    return sum(c * step for c, step in zip(leaf_coordinates(as_tree(coord), shape), steps, strict=True))
+    strides = leaves(prefix_product(shape))
+    return sum(c * stride for c, stride in zip(leaf_coordinates(as_tree(coord), shape), strides, strict=True))
 
 
 def coordinates(shape: Shape) -> Iterator[Nested[int]]:
@@ -515,4 +515,4 @@ def fixed_offset(coord: Coordinate, shape: Shape, stride: Nested[Any]) -> Any:
             raise LayoutError(f"slice {coord} does not fit shape {shape}: the ranks differ")
         return sum((fixed_offset(c, s, d) for c, s, d in zip(coord, shape, stride, strict=True)), 0)
     entries = leaf_coordinates(coord, shape)
-    return sum((c * step for c, step in zip(entries, leaves(stride), strict=True)), 0)
+    return sum((c * leaf for c, leaf in zip(entries, leaves(stride), strict=True)), 0)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
         LoadBrackets,
         Scalars,
         StoreBrackets,
-        element_place,
+        element_offset,
         fit_scalar,
         require_writable,
     )
@@ -71,7 +71,7 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "elements": (
-        "LoadBrackets", "Scalars", "StoreBrackets", "element_place", "fit_scalar",
+        "LoadBrackets", "Scalars", "StoreBrackets", "element_offset", "fit_scalar",
         "require_writable",
     ),
     "store": (

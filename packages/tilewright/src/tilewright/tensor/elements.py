@@ -34,17 +34,17 @@ from .views import Brackets, Kind, check_order
 IndexEntry: TypeAlias = "SupportsIndex | Array | Sequence[SupportsIndex]"
 
 
-def element_place(tensor: View, index: tuple[Any, ...]) -> Any:
+def element_offset(tensor: View, index: tuple[Any, ...]) -> Any:
     """Return the position in storage of the first scalar of the element at an index.
 
     >>> import tilewright as tw
-    >>> element_place(tw.TileTensor(bytearray(48), tw.row_major(6, 8)), (1, 3))
+    >>> element_offset(tw.TileTensor(bytearray(48), tw.row_major(6, 8)), (1, 3))
     11
     """
     layout = tensor._core_layout
     _refuse_slices(index)
     try:
-        place = layout(*index)
+        offset = layout(*index)
         inside = True if not tensor.is_ragged else layout.valid(*index)
     except LayoutError as problem:
         raise _index_error(tensor, index, problem) from None
@@ -53,7 +53,7 @@ def element_place(tensor: View, index: tuple[Any, ...]) -> Any:
             f"index {_format_index(index)} is outside the valid part of a ragged view of shape {layout.shape}:"
             f" {_describe_valid_part(tensor)}; load(..., fill=x) reads x there"
         )
-    return tensor.offset + place
+    return tensor.offset + offset
 
 
 def _refuse_slices(index: tuple[Any, ...]) -> None:
@@ -97,12 +97,12 @@ def _describe_valid_part(tensor: View) -> str:
         return "mask() shows it"
 
 
-def vector_places(tensor: View, index: tuple[Any, ...]) -> tuple[Any, Any]:
-    """Return (places, valid) of all scalars of an element, as arrays in the shape of an element.
+def vector_offsets(tensor: View, index: tuple[Any, ...]) -> tuple[Any, Any]:
+    """Return (offsets, valid) of all scalars of an element, as arrays in the shape of an element.
 
     >>> import tilewright as tw
     >>> t = tw.TileTensor(bytearray(96), tw.row_major(8, 12)).vectorize[2, 2]()
-    >>> vector_places(t, (1, 0))[0].tolist()
+    >>> vector_offsets(t, (1, 0))[0].tolist()
     [[24, 25], [36, 37]]
     """
     pair = tensor._pair
@@ -111,12 +111,12 @@ def vector_places(tensor: View, index: tuple[Any, ...]) -> tuple[Any, Any]:
         coord = tensor._core_layout._nest_coordinate(index)
         scalars = np.arange(tensor.element_size)
         # of an element with one scalar the results are single numbers
-        places = np.broadcast_to(pair(coord, scalars) + tensor.offset, scalars.shape)
+        offsets = np.broadcast_to(pair(coord, scalars) + tensor.offset, scalars.shape)
         valid = np.broadcast_to(pair.valid(coord, scalars) if tensor.is_ragged else True, scalars.shape)
     except LayoutError as problem:
         raise _index_error(tensor, index, problem) from None
     block = tuple([n for n in product_each(pair.shape[1]) if n != 1]) or (1,)
-    return tensor._arrange(places.reshape(block, order="F")), tensor._arrange(valid.reshape(block, order="F"))
+    return tensor._arrange(offsets.reshape(block, order="F")), tensor._arrange(valid.reshape(block, order="F"))
 
 
 def read_element(tensor: View, index: tuple[Any, ...], fill: Number | None = None) -> Any:
@@ -130,21 +130,21 @@ def read_element(tensor: View, index: tuple[Any, ...], fill: Number | None = Non
     data = tensor._store.host
     if tensor.element_size == 1:
         if fill is None or not tensor.is_ragged or tensor._core_layout.valid(*index):
-            place = element_place(tensor, index)
-            tensor._store.will_read(place)
-            return data[place]
+            offset = element_offset(tensor, index)
+            tensor._store.will_read(offset)
+            return data[offset]
         if product(tensor._core_layout.shape) == 0:
             raise _out_of_range_error(tensor, index)
         tensor._core_layout(*index)  # raises outside the full shape, where nothing is padded
         return fit_values(fill, tensor._store.format)[()]
-    places, valid = vector_places(tensor, index)
-    tensor._store.will_read(places[valid])
+    offsets, valid = vector_offsets(tensor, index)
+    tensor._store.will_read(offsets[valid])
     if valid.all():
-        return data[places]
+        return data[offsets]
     if fill is None:
         raise _partly_valid_error(tensor, index, valid, "load(..., fill=x) reads x there")
-    values = np.full(places.shape, fit_values(fill, tensor._store.format), dtype=data.dtype)
-    values[valid] = data[places[valid]]
+    values = np.full(offsets.shape, fit_values(fill, tensor._store.format), dtype=data.dtype)
+    values[valid] = data[offsets[valid]]
     return values
 
 
@@ -163,22 +163,22 @@ def write_element(tensor: View, index: tuple[Any, ...], value: ArrayLike, masked
         if masked and tensor.is_ragged and not tensor._core_layout.valid(*index):
             tensor._core_layout(*index)
             return
-        place = element_place(tensor, index)
-        tensor._store.will_write(place)
-        data[place] = fit_values(value, tensor._store.format)
+        offset = element_offset(tensor, index)
+        tensor._store.will_write(offset)
+        data[offset] = fit_values(value, tensor._store.format)
         return
-    places, valid = vector_places(tensor, index)
+    offsets, valid = vector_offsets(tensor, index)
     scalars = fit_values(value, tensor._store.format)
-    if scalars.ndim and scalars.size != places.size:
+    if scalars.ndim and scalars.size != offsets.size:
         raise LayoutError(
-            f"an element has {places.size} scalars of shape {places.shape}: expected one number or {places.size}, got"
-            f" {scalars.size}"
+            f"an element has {offsets.size} scalars of shape {offsets.shape}: expected one number or {offsets.size},"
+            f" got {scalars.size}"
         )
     if not valid.all() and not masked:
         raise _partly_valid_error(tensor, index, valid, "store(..., fill=x) writes only those")
-    block = np.broadcast_to(scalars.reshape(places.shape) if scalars.ndim else scalars, places.shape)
-    tensor._store.will_write(places[valid])
-    data[places[valid]] = block[valid]
+    block = np.broadcast_to(scalars.reshape(offsets.shape) if scalars.ndim else scalars, offsets.shape)
+    tensor._store.will_write(offsets[valid])
+    data[offsets[valid]] = block[valid]
 
 
 def fit_scalar(value: View | ArrayLike, target: ScalarFormat) -> Any:
@@ -215,25 +215,25 @@ def require_writable(tensor: View) -> None:
 
 
 def scalar_run(tensor: View, index: tuple[Any, ...], width: int, alignment: int | None) -> tuple[int, int]:
-    """Return (place, width) of `width` consecutive scalars from an element on, inside storage and aligned.
+    """Return (offset, width) of `width` consecutive scalars from an element on, inside storage and aligned.
 
     >>> import tilewright as tw
     >>> scalar_run(tw.TileTensor(bytearray(48), tw.row_major(6, 8)), (1, 6), 4, None)
     (14, 4)
     """
     count = as_integer(width, "a width")
-    place = element_place(tensor, index)
-    if count < 1 or is_array(place):
+    offset = element_offset(tensor, index)
+    if count < 1 or is_array(offset):
         raise LayoutError(f"a load or store with a width takes one index and a width of at least 1, got width {count}")
-    if place + count > tensor._store.size:
+    if offset + count > tensor._store.size:
         raise CoordinateError(
-            f"scalars {place} to {place + count - 1} exceed the storage of {tensor._store.size}; use a smaller width"
+            f"scalars {offset} to {offset + count - 1} exceed the storage of {tensor._store.size}; use a smaller width"
         )
-    check_alignment(tensor, place, alignment)
-    return place, count
+    check_alignment(tensor, offset, alignment)
+    return offset, count
 
 
-def check_alignment(tensor: View, place: int, alignment: int | None) -> None:
+def check_alignment(tensor: View, offset: int, alignment: int | None) -> None:
     """Raise unless the byte address of a scalar is a multiple of alignment.
 
     >>> import tilewright as tw
@@ -241,24 +241,24 @@ def check_alignment(tensor: View, place: int, alignment: int | None) -> None:
     """
     if alignment is None:
         return
-    step = as_integer(alignment, "an alignment")
-    if step < 1:
-        raise LayoutError(f"an alignment must be at least 1 byte, got {step}")
-    address = tensor._store.address(place)
-    if address % step:
+    multiple = as_integer(alignment, "an alignment")
+    if multiple < 1:
+        raise LayoutError(f"an alignment must be at least 1 byte, got {multiple}")
+    address = tensor._store.address(offset)
+    if address % multiple:
         raise LayoutError(
-            f"scalar {place} is at address {address:#x}, which is not a multiple of {step}; align the storage, or use a"
-            " smaller alignment"
+            f"scalar {offset} is at address {address:#x}, which is not a multiple of {multiple}; align the storage, or"
+            " use a smaller alignment"
         )
 
 
-def _instructions(tensor: View, place: int, count: int, alignment: int | None) -> list[tuple[int, int]]:
-    """Return (place, width) of the accesses to `count` scalars: several if their alignment is less than their size."""
+def _instructions(tensor: View, offset: int, count: int, alignment: int | None) -> list[tuple[int, int]]:
+    """Return (offset, width) of the accesses to `count` scalars: several if their alignment is less than their size."""
     size = tensor._store.format.itemsize
     if alignment is None or alignment >= min(count * size, 16):  # the bytes that one instruction accesses
-        return [(place, count)]
+        return [(offset, count)]
     width = max(1, alignment // size)
-    return [(place + k, min(width, count - k)) for k in range(0, count, width)]
+    return [(offset + k, min(width, count - k)) for k in range(0, count, width)]
 
 
 class LoadBrackets(Brackets[Kind]):
@@ -291,12 +291,12 @@ class LoadBrackets(Brackets[Kind]):
         tensor, entries = self._tensor, _unpack_index(index)
         if width is None:
             if alignment is not None:
-                check_alignment(tensor, element_place(tensor, entries), alignment)
+                check_alignment(tensor, element_offset(tensor, entries), alignment)
             return read_element(tensor, entries, fill)
-        place, count = scalar_run(tensor, entries, width, alignment)
-        for first, step in _instructions(tensor, place, count, alignment):
-            tensor._store.will_read(first, step)
-        return tensor._store.host[place : place + count].copy()
+        offset, count = scalar_run(tensor, entries, width, alignment)
+        for first, size in _instructions(tensor, offset, count, alignment):
+            tensor._store.will_read(first, size)
+        return tensor._store.host[offset : offset + count].copy()
 
 
 class StoreBrackets(Brackets[Kind]):
@@ -335,16 +335,16 @@ class StoreBrackets(Brackets[Kind]):
         require_writable(tensor)
         if width is None:
             if alignment is not None:
-                check_alignment(tensor, element_place(tensor, index), alignment)
+                check_alignment(tensor, element_offset(tensor, index), alignment)
             write_element(tensor, index, value, masked=fill is not None)
             return
-        place, count = scalar_run(tensor, index, width, alignment)
+        offset, count = scalar_run(tensor, index, width, alignment)
         scalars = fit_values(value, tensor._store.format).reshape(-1)
         if scalars.size != count:
             raise LayoutError(f"store with width {count} takes {count} scalars, got {scalars.size}")
-        for first, step in _instructions(tensor, place, count, alignment):
-            tensor._store.will_write(first, step)
-        tensor._store.host[place : place + count] = scalars
+        for first, size in _instructions(tensor, offset, count, alignment):
+            tensor._store.will_write(first, size)
+        tensor._store.host[offset : offset + count] = scalars
 
 
 def _width_and_alignment(parameters: int | tuple[Any, ...]) -> dict[str, Any]:
@@ -467,11 +467,11 @@ class Scalars:
             raise LayoutError(f"a view of scalars {low} to {high} exceeds its storage, which has {data.size}")
         return strided_view(data[first : first + 1], shape, steps, not self.tensor._store.readonly)
 
-    def places(self) -> tuple[Any, Any]:
-        """Return (places in storage, which are valid) as arrays with one dimension per mode.
+    def offsets(self) -> tuple[Any, Any]:
+        """Return (offsets in storage, which are valid) as arrays with one dimension per mode.
 
         >>> import tilewright as tw
-        >>> Scalars.of(tw.TileTensor(bytearray(6), tw.row_major(2, 3)).transpose()).places()[0].tolist()
+        >>> Scalars.of(tw.TileTensor(bytearray(6), tw.row_major(2, 3)).transpose()).offsets()[0].tolist()
         [[0, 3], [1, 4], [2, 5]]
         """
         table = np.asarray(self.layout.offsets()) + self.tensor._offset
@@ -497,14 +497,14 @@ class Scalars:
             self.tensor._store.will_write(*self._vectors())
 
     def _vectors(self) -> tuple[Array, int]:
-        """Return (places, width): where consecutive scalars start that are accessed at once, and how many they are."""
+        """Return (offsets, width): where consecutive scalars start that are accessed at once, and how many they are."""
         tensor = self.tensor
         width = tensor.element_size
         if width > 1 and self.is_whole:
             vector = np.asarray(vector_layout(tensor._pair).offsets()).reshape(-1, order="F")
             if bool((vector == np.arange(width)).all()):
                 return np.asarray(elements_layout(tensor._pair).offsets()).reshape(-1) + tensor._offset, width
-        table, mask = self.places()
+        table, mask = self.offsets()
         return table[mask], 1
 
     def read(self, fill: Number | None = None) -> Array:
@@ -534,7 +534,7 @@ class Scalars:
         view = self.view()
         if view is not None:
             return view.copy().reshape(self.valid)
-        table, mask = self.places()
+        table, mask = self.offsets()
         inside: Array = self.tensor._store.host[table[mask]].reshape(self.valid)
         return inside
 
@@ -545,8 +545,8 @@ class Scalars:
 
         >>> import tilewright as tw
         >>> t = tw.TileTensor(bytearray(48), tw.row_major(6, 8)).tile[4, 3](1, 2)
-        >>> place, memory = Scalars.of(t).placement((2, 2))
-        >>> print(place.layout, memory.size)
+        >>> placement, memory = Scalars.of(t).placement((2, 2))
+        >>> print(placement.layout, memory.size)
         (2,2):(8,1) 10
         """
         layout = self.layout
@@ -573,13 +573,13 @@ class Scalars:
         return run_plan(*theirs, *ours) if writing else run_plan(*ours, *theirs)
 
     def _gather(self, fill: Number | None) -> Array:
-        """Return all scalars through the table of places."""
+        """Return all scalars through the table of offsets."""
         if fill is None:
             raise LayoutError(
                 f"the valid part of a ragged view of {self.tensor.layout} is not a box and does not fit into an array;"
                 " give fill=x for the rest"
             )
-        table, mask = self.places()
+        table, mask = self.offsets()
         data = self.tensor._store.host
         values = np.full(self.extents, fit_values(fill, self.tensor._store.format), dtype=data.dtype)
         values[mask] = data[table[mask]]
@@ -605,7 +605,7 @@ class Scalars:
         if view is not None:
             assign(values.reshape(view.shape), view, self.tensor)
             return
-        table, mask = self.places()
+        table, mask = self.offsets()
         data = self.tensor._store.host
         converted = cast(values, self.tensor._store.format)
         data[table[mask]] = converted[mask] if converted.shape == mask.shape else converted.reshape(-1)
@@ -642,7 +642,7 @@ def mask_extents(valid: Array) -> tuple[int, ...] | None:
 
 
 def _is_nonnegative(layout: ComposedLayout) -> bool:
-    """Return whether every place of a composition is known to be at least 0."""
+    """Return whether every offset of a composition is known to be at least 0."""
     inner, outer = layout.inner, layout.outer
     if not isinstance(inner, Layout) or inner.bounds[0] < 0:
         return False
@@ -650,7 +650,7 @@ def _is_nonnegative(layout: ComposedLayout) -> bool:
 
 
 def run_plan(source: Placement, source_array: Array, target: Placement, target_array: Array) -> bool:
-    """Copy by plan; return False, without a copy, if the arrays overlap or target elements share a place.
+    """Copy by plan; return False, without a copy, if the arrays overlap or target elements share an offset.
 
     >>> a, b = np.arange(6).reshape(2, 3), np.zeros((2, 3), dtype=int, order="F")
     >>> run_plan(placement_of(a), a, placement_of(b), b), b.tolist()
@@ -661,7 +661,7 @@ def run_plan(source: Placement, source_array: Array, target: Placement, target_a
         return False
     try:
         plan = plan_copy(source, target)
-    except LayoutError:  # several elements of the target share a place: NumPy's order decides
+    except LayoutError:  # several elements of the target share an offset: NumPy's order decides
         return False
     execute(plan, source_array, target_array)
     return True
@@ -701,7 +701,7 @@ def fill(tensor: Kind, value: ArrayLike) -> Kind:
     if view is not None:
         view[...] = number
     else:
-        table, mask = scalars.places()
+        table, mask = scalars.offsets()
         data[table[mask]] = number
     return tensor
 
@@ -767,11 +767,11 @@ def _covers(origin: Scalars, target: Scalars) -> bool:
     """Return whether every valid scalar of target is valid in origin."""
     if origin.valid is not None and target.valid is not None:
         return all(a >= b for a, b in zip(origin.valid, target.valid, strict=True))
-    return bool((origin.places()[1] | ~target.places()[1]).all())
+    return bool((origin.offsets()[1] | ~target.offsets()[1]).all())
 
 
 def _copy_scalars(origin: Scalars, target: Scalars, fill: Number | None) -> None:
-    """Copy scalars of equal extents: by plan, by NumPy, or through a table of places."""
+    """Copy scalars of equal extents: by plan, by NumPy, or through a table of offsets."""
     if target.valid is not None and prod(target.valid) >= SMALL and origin.valid is not None and fill is None:
         ours, theirs = origin.placement(target.valid), target.placement(target.valid)
         if ours is not None and theirs is not None and run_plan(*ours, *theirs):
@@ -898,7 +898,7 @@ def mask(tensor: View) -> Array:
     [[True, False], [True, False]]
     """
     scalars = Scalars.of(tensor)
-    return _group_by_element(np.array(scalars.places()[1]), tensor)
+    return _group_by_element(np.array(scalars.offsets()[1]), tensor)
 
 
 def valid_extents(tensor: View) -> tuple[int, ...] | None:

@@ -23,8 +23,8 @@ from ..layout import (
     ComposedLayout,
     Layout,
     LayoutLike,
+    Offset,
     Place,
-    Step,
     Swizzle,
     chunks,
     component,
@@ -135,32 +135,32 @@ class Store:
             kernel_memory.get() is not None and isinstance(self.data.array, np.ndarray)
         )
 
-    def address(self, place: int) -> int:
-        """Return the byte address of the scalar at a place.
+    def address(self, offset: int) -> int:
+        """Return the byte address of the scalar at an offset.
 
         >>> store = Store.of(bytearray(16), "float32")
         >>> store.address(1) - store.address(0)
         4
         """
-        return int(self.host.ctypes.data) + place * self.format.itemsize
+        return int(self.host.ctypes.data) + offset * self.format.itemsize
 
-    def will_read(self, places: object, width: int = 1) -> None:
-        """Tell the kernel that runs, if one does, of a read of `width` scalars from each of the `places` on.
+    def will_read(self, offsets: object, width: int = 1) -> None:
+        """Tell the kernel that runs, if one does, of a read of `width` scalars from each of the `offsets` on.
 
         >>> Store.of([1, 2]).will_read(0)
         """
         kernel = kernel_memory.get()
         if kernel is not None:
-            kernel.read(self, places, width)
+            kernel.read(self, offsets, width)
 
-    def will_write(self, places: object, width: int = 1) -> None:
-        """Tell the kernel that runs, if one does, of a write of `width` scalars from each of the `places` on.
+    def will_write(self, offsets: object, width: int = 1) -> None:
+        """Tell the kernel that runs, if one does, of a write of `width` scalars from each of the `offsets` on.
 
         >>> Store.of([1, 2]).will_write(0)
         """
         kernel = kernel_memory.get()
         if kernel is not None:
-            kernel.write(self, places, width)
+            kernel.write(self, offsets, width)
 
     def with_fields(self, **fields: Any) -> Store:
         """Return a store of the same memory with some `fields` replaced.
@@ -201,8 +201,8 @@ class DeviceMemory:
             raise LayoutError(f"scalars {start} to {start + size - 1} exceed device memory, which has {self.size}")
         if not isinstance(self.array, DeviceArray):
             return self.array[start : start + size]
-        step = self.format.itemsize
-        return replace(self.array, start=self.array.start + start * step, shape=(size,), strides=(step,))
+        itemsize = self.format.itemsize
+        return replace(self.array, start=self.array.start + start * itemsize, shape=(size,), strides=(itemsize,))
 
     def access_error(self) -> LayoutError:
         """Return the error for reading or writing this memory from the host.
@@ -218,25 +218,25 @@ class DeviceMemory:
             raise self.access_error()
         return self.array
 
-    def __getitem__(self, place: Any) -> Any:
-        return self.reachable_array()[place]
+    def __getitem__(self, offset: Any) -> Any:
+        return self.reachable_array()[offset]
 
-    def __setitem__(self, place: Any, value: Any) -> None:
-        self.reachable_array()[place] = value
+    def __setitem__(self, offset: Any, value: Any) -> None:
+        self.reachable_array()[offset] = value
 
 
 class KernelMemory(Protocol):
     """What the machine that runs a kernel does with memory; device memory that is the host's own is in its reach.
 
-    It is told of every access before it happens, and may raise to prevent it: `places` is the position of a scalar in
+    It is told of every access before it happens, and may raise to prevent it: `offsets` is the position of a scalar in
     `store`, or an array of positions, and `width` how many consecutive scalars one instruction accesses from each on.
     """
 
-    def read(self, store: Store, places: object, width: int = 1) -> None:
+    def read(self, store: Store, offsets: object, width: int = 1) -> None:
         """Learn of a read."""
         ...
 
-    def write(self, store: Store, places: object, width: int = 1) -> None:
+    def write(self, store: Store, offsets: object, width: int = 1) -> None:
         """Learn of a write."""
         ...
 
@@ -325,19 +325,19 @@ def spanned_scalars(data: Array) -> tuple[Array, int, tuple[int, ...]]:
     (4, (-2,))
     """
     size = data.itemsize
-    if any(step % size for n, step in zip(data.shape, data.strides, strict=True) if n > 1):
+    if any(stride % size for n, stride in zip(data.shape, data.strides, strict=True) if n > 1):
         raise LayoutError(f"strides {data.strides} are not multiples of the element size {size}; copy the array first")
-    steps = tuple([step // size if n > 1 else 0 for n, step in zip(data.shape, data.strides, strict=True)])
+    strides = tuple([stride // size if n > 1 else 0 for n, stride in zip(data.shape, data.strides, strict=True)])
     if data.size == 0:
-        return data.reshape(-1), 0, steps
-    low = sum((n - 1) * step for n, step in zip(data.shape, steps, strict=True) if step < 0)
-    high = sum((n - 1) * step for n, step in zip(data.shape, steps, strict=True) if step > 0)
-    corner = tuple([n - 1 if step < 0 else 0 for n, step in zip(data.shape, steps, strict=True)])
+        return data.reshape(-1), 0, strides
+    low = sum((n - 1) * stride for n, stride in zip(data.shape, strides, strict=True) if stride < 0)
+    high = sum((n - 1) * stride for n, stride in zip(data.shape, strides, strict=True) if stride > 0)
+    corner = tuple([n - 1 if stride < 0 else 0 for n, stride in zip(data.shape, strides, strict=True)])
     scalars = strided_view(data[(*corner, None)], (high - low + 1,), (1,), data.flags.writeable)
-    return scalars, -low, steps
+    return scalars, -low, strides
 
 
-def strided_view(first: Array, shape: Sequence[int], steps: Sequence[int], writeable: bool) -> Array:
+def strided_view(first: Array, shape: Sequence[int], strides: Sequence[int], writeable: bool) -> Array:
     """Return a view of memory from the array `first` on, with a stride in elements along each dimension.
 
     >>> strided_view(np.arange(6)[1:2], (2, 2), (2, 1), False).tolist()
@@ -345,7 +345,7 @@ def strided_view(first: Array, shape: Sequence[int], steps: Sequence[int], write
     """
     size = first.itemsize
     plain = first.view(f"u{size}")  # NumPy cannot stride over some formats of other libraries
-    view = np.lib.stride_tricks.as_strided(plain, shape, [step * size for step in steps], writeable=writeable)
+    view = np.lib.stride_tricks.as_strided(plain, shape, [stride * size for stride in strides], writeable=writeable)
     return view.view(first.dtype)
 
 
@@ -357,7 +357,7 @@ def bind_layout(
 ) -> tuple[Store, Any, int]:
     """Return (store, layout, offset) of storage under a layout; without one, under its own shape and strides.
 
-    The layout that is returned has plain integer places and no offset.
+    The layout that is returned has integer offsets that start at 0.
 
     >>> bind_layout(bytearray(12), Layout((3, 4)) + 0, None)[1:]
     (Layout((3, 4), (1, 3)), 0)
@@ -407,9 +407,9 @@ def _bind_named_axes(storage: Storage, layout: LayoutLike, dtype: FormatLike | N
             f" shape {data.shape}"
         )
     _check_axis_extents(layout, names, data.shape)
-    steps = dict(zip(names, [step // data.itemsize for step in data.strides], strict=True))
+    strides = dict(zip(names, [stride // data.itemsize for stride in data.strides], strict=True))
     store = Store.of(flat_scalars(data)).with_fields(origin=storage)
-    flat = _flatten_axes(layout, steps)
+    flat = _flatten_axes(layout, strides)
     if isinstance(flat, Layout) and flat.offset:
         return store, flat - flat.offset, int(flat.offset)
     return store, flat, 0
@@ -421,22 +421,26 @@ def _check_axis_extents(layout: LayoutLike, names: list[str], shape: tuple[int, 
     needed: Any = layout.cosize  # a Place
     for name, extent in zip(names, shape, strict=True):
         if needed[name] > extent:
-            raise LayoutError(f"{layout} needs {needed[name]} places along axis {name}, but the storage has {extent}")
+            raise LayoutError(f"{layout} needs {needed[name]} offsets along axis {name}, but the storage has {extent}")
 
 
-def _flatten_axes(layout: Any, steps: dict[str, int]) -> Any:
+def _flatten_axes(layout: Any, strides: dict[str, int]) -> Any:
     """Return a layout over named axes as one over scalars, given the stride in scalars of each axis."""
 
-    def flat(step: Step) -> int:
-        return sum(component(step, name) * size for name, size in steps.items()) if isinstance(step, Place) else step
+    def flat(stride: Offset) -> int:
+        return (
+            sum(component(stride, name) * size for name, size in strides.items())
+            if isinstance(stride, Place)
+            else stride
+        )
 
     if isinstance(layout, ComposedLayout):
-        return ComposedLayout(_flatten_axes(layout.outer, steps), layout.inner)
+        return ComposedLayout(_flatten_axes(layout.outer, strides), layout.inner)
     return make_layout(layout.shape, map_leaves(flat, layout.stride), flat(layout.offset), (), layout.guards)
 
 
 def scalar_bounds(layout: Layout | ComposedLayout, offset: int, size: int) -> tuple[int, int]:
-    """Return the lowest and the highest valid place; wider bounds if those are also inside storage of that size.
+    """Return the lowest and the highest valid offset; wider bounds if those are also inside storage of that size.
 
     >>> scalar_bounds(Layout((4, 8), (8, 1)), 2, 100)
     (2, 33)
@@ -454,8 +458,8 @@ def scalar_bounds(layout: Layout | ComposedLayout, offset: int, size: int) -> tu
             return offset, offset + high
     low, high = 0, -1
     first = True
-    for _, places, valid in chunks(layout):
-        inside = places[valid] if is_array(valid) else places
+    for _, offsets, valid in chunks(layout):
+        inside = offsets[valid] if is_array(valid) else offsets
         if inside.size:
             low = int(inside.min()) if first else min(low, int(inside.min()))
             high = int(inside.max()) if first else max(high, int(inside.max()))

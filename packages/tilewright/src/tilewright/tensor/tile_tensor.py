@@ -16,7 +16,7 @@ from ..formats import FormatLike, Number
 from ..layout import LayoutLike
 from . import elements, views
 from . import views as slice_views
-from .elements import Arithmetic, LoadBrackets, Scalars, StoreBrackets, mask, to_numpy, vector_places
+from .elements import Arithmetic, LoadBrackets, Scalars, StoreBrackets, mask, to_numpy, vector_offsets
 from .store import Array, HasShapeAndStride, Storage, bind_layout, kernel_memory
 from .view import View, pair_layout, rebase
 from .views import (
@@ -135,11 +135,11 @@ def _matrix_texts(tensor: View) -> list[list[str]]:
 
 
 def _element_text(tensor: View, *index: int) -> str:
-    places, valid = vector_places(tensor, index)
+    offsets, valid = vector_offsets(tensor, index)
     data = tensor._store.host
     texts = [
-        format_number(data[place]) if ok else "_"
-        for place, ok in zip(places.reshape(-1), valid.reshape(-1), strict=True)
+        format_number(data[offset]) if ok else "_"
+        for offset, ok in zip(offsets.reshape(-1), valid.reshape(-1), strict=True)
     ]
     return texts[0] if tensor.element_size == 1 else join_texts(texts)
 
@@ -180,7 +180,7 @@ class TileTensor(Arithmetic):
 
     `storage` is a NumPy array, a buffer such as `bytearray`, an object with DLPack, a device buffer, or a list of
     numbers, which is copied. Without a `layout` an array keeps its shape and strides; `dtype` reads a buffer as another
-    format. The storage must contain all places of the layout. Views share memory; `TileTensor(t)` is the same view,
+    format. The storage must contain all offsets of the layout. Views share memory; `TileTensor(t)` is the same view,
     read-only. Brackets hold what a kernel knows at compile time, parentheses what it knows at run time.
 
     >>> import tilewright as tw
@@ -225,12 +225,12 @@ class TileTensor(Arithmetic):
     # Elements.
 
     def __getitem__(self, key: Subscript) -> Any:
-        place = self._quick_place(key)
-        if place is not None:
+        offset = self._quick_offset(key)
+        if offset is not None:
             vector = self._quick[2]
             if kernel_memory.get() is not None:
-                self._store.will_read(place if vector is None else vector + place)
-            return self._store.data[place] if vector is None else self._store.host[vector + place]
+                self._store.will_read(offset if vector is None else vector + offset)
+            return self._store.data[offset] if vector is None else self._store.host[vector + offset]
         index = key if isinstance(key, tuple) else (key,)
         if _has_slice(index):
             return slice_views.subscript(self, index)
@@ -238,15 +238,15 @@ class TileTensor(Arithmetic):
 
     def __setitem__(self, key: Subscript, value: View | ArrayLike) -> None:
         if not self._store.readonly:
-            place = self._quick_place(key)
-            if place is not None:
+            offset = self._quick_offset(key)
+            if offset is not None:
                 _, _, vector, (own_type, types, low, high) = self._quick
                 if vector is None:
                     kind: type = value.__class__
                     if kind is not own_type and (kind not in types or not low <= value <= high):
                         value = elements.fit_scalar(value, self._store.format)
-                    self._store.will_write(place)
-                    self._store.data[place] = value
+                    self._store.will_write(offset)
+                    self._store.data[offset] = value
                     return
         index = key if isinstance(key, tuple) else (key,)
         if _has_slice(index):
@@ -258,8 +258,8 @@ class TileTensor(Arithmetic):
             return
         elements.write_element(self, index, np.asarray(value) if isinstance(value, View) else value)
 
-    def _quick_place(self, key: object) -> int | None:
-        """Return the place of an index of plain integers, one per mode, in a strided view; else None."""
+    def _quick_offset(self, key: object) -> int | None:
+        """Return the offset of an index of plain integers, one per mode, in a strided view; else None."""
         try:
             shape, stride, _, _ = self._quick
         except AttributeError:
@@ -268,23 +268,23 @@ class TileTensor(Arithmetic):
             key = (key,)
         if type(key) is not tuple or len(key) != len(shape):
             return None
-        place = self._offset
+        offset = self._offset
         if len(key) == 2:  # the usual case, without a loop
             (row, column), (rows, columns), (down, right) = key, shape, stride
             if row.__class__ is column.__class__ is down.__class__ is right.__class__ is int:
                 if 0 <= row < rows and 0 <= column < columns:
-                    return int(place + row * down + column * right)
+                    return int(offset + row * down + column * right)
                 return None
         for c, n, step in zip(key, shape, stride):  # noqa: B905  (equal lengths, on the hot path)
             if c.__class__ is not int or not 0 <= c < n:
                 return None
             if step.__class__ is int:
-                place += c * step
+                offset += c * step
             else:
                 for extent, inner in step:
-                    place += c % extent * inner
+                    offset += c % extent * inner
                     c //= extent
-        return place
+        return offset
 
     @property
     def valid_shape(self) -> tuple[int, ...]:

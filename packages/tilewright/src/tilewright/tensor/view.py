@@ -118,18 +118,18 @@ def _cut_first_leaf(shape: Shape, stride: Shape, part: Cut) -> tuple[Any, Any] |
     counts = leaves(shape)
     if step != 1 or extent.__class__ is not int or extent < 2 or start % extent or counts[0] % extent:
         return None
-    steps, shift = leaves(stride), 0
-    for n, d in zip(counts, steps, strict=True):
+    strides, shift = leaves(stride), 0
+    for n, d in zip(counts, strides, strict=True):
         start, digit = divmod(start, n)
         shift += digit * d
-    return None if start else (steps[0], shift)
+    return None if start else (strides[0], shift)
 
 
 def _cut_guard(guard: Guard, cuts: Sequence[Cut]) -> Guard:
     """Return a guard over cut modes."""
     outer, vector = _split_stride(guard)
-    shift = sum(start * step for (start, _, _), step in zip(cuts, outer, strict=True))
-    scaled = tuple([cut[2] * step for cut, step in zip(cuts, outer, strict=True)])
+    shift = sum(start * stride for (start, _, _), stride in zip(cuts, outer, strict=True))
+    scaled = tuple([cut[2] * stride for cut, stride in zip(cuts, outer, strict=True)])
     return guard.with_stride((scaled, vector), int(shift))
 
 
@@ -141,8 +141,8 @@ def _split_stride(guard: Guard) -> tuple[Any, Any]:
 
 def _bound_mode(k: int, rank: int, cut: Cut, extent: int, vector: Shape) -> Guard:
     """Return the guard that keeps the index of mode k, after a cut, inside its extent."""
-    steps = tuple([cut[2] if j == k else 0 for j in range(rank)])
-    return Guard((steps, zeros_like(vector)), int(extent), cut[0])
+    strides = tuple([cut[2] if j == k else 0 for j in range(rank)])
+    return Guard((strides, zeros_like(vector)), int(extent), cut[0])
 
 
 def _drop_modes(pair: PairLayout, keep: Sequence[bool]) -> Any:
@@ -158,13 +158,13 @@ def _drop_modes(pair: PairLayout, keep: Sequence[bool]) -> Any:
 
 def _cut_nested(pair: Layout, cuts: Sequence[Cut], keep: Sequence[bool] | None) -> tuple[Any, int]:
     """Return the same for nested modes: by composition, which may not be strided."""
-    tilers = tuple([Layout(extent, step) + start for start, extent, step in cuts])
+    tilers = tuple([Layout(extent, stride) + start for start, extent, stride in cuts])
     result: Any = compose(pair, (tilers, None))
     return (result if keep is None else _drop_modes(result, keep)), 0
 
 
 def rebase(pair: PairLayout) -> tuple[Any, int]:
-    """Return (pair, first): the place of the first element, and the pair relative to it.
+    """Return (pair, first): the offset of the first element, and the pair relative to it.
 
     >>> print(*rebase(pair_layout(Layout((4, 8)) + 5)))
     ((4,8),()):((1,4),()) 5
@@ -201,15 +201,15 @@ def vectorize_pair(pair: PairLayout, widths: Sequence[int]) -> Any:
 def _bounds_mode(guard: Guard, k: int, extent: int) -> bool:
     """Return whether a guard already keeps the index of mode k below its extent."""
     outer, _ = _split_stride(guard)
-    alone = all(step == 0 for j, step in enumerate(outer) if j != k)
-    step = outer[k]
-    return bool(alone and step > 0 and guard.offset >= 0 and guard.limit - guard.offset <= extent * step)
+    alone = all(stride == 0 for j, stride in enumerate(outer) if j != k)
+    stride = outer[k]
+    return bool(alone and stride > 0 and guard.offset >= 0 and guard.limit - guard.offset <= extent * stride)
 
 
 def _widen_guard(guard: Guard, widths: Sequence[int]) -> Guard:
     """Return a guard over elements as one over blocks of elements."""
     outer, vector = _split_stride(guard)
-    scaled = tuple([step * width for step, width in zip(outer, widths, strict=True)])
+    scaled = tuple([stride * width for stride, width in zip(outer, widths, strict=True)])
     return guard.with_stride((scaled, _join_vectors(vector, outer)))
 
 
@@ -281,7 +281,7 @@ class View(Drawable):
     _ragged: bool
 
     def _view(self: Kind, pair: PairLayout, offset: int, store: Store | None = None) -> Kind:
-        """Return another view of the same storage, of the same class; `offset` is added to the places of `pair`."""
+        """Return another view of the same storage, of the same class; `offset` is added to the offsets of `pair`."""
         view = object.__new__(self.__class__)
         view._store = store or self._store
         if pair.__class__ is not Layout or pair.offset:

@@ -192,7 +192,7 @@ def _tile_cuts(tensor: View, shape: Sequence[int], coords: Sequence[Any]) -> lis
 
 def _replace_strides(pair: PairLayout, stride_layout: Layout) -> Layout:
     """Return the pair with the strides that are the shape of another layout, after comparing them."""
-    strides = tuple([int(step) for step in product_each(stride_layout.shape)])
+    strides = tuple([int(stride) for stride in product_each(stride_layout.shape)])
     if not isinstance(pair, Layout) or tuple(pair.stride[0]) != strides:
         actual = pair.stride[0] if isinstance(pair, Layout) else "none"
         raise LayoutError(f"stride_layout states strides {strides}, but the tile has {actual}; they must be equal")
@@ -430,7 +430,7 @@ def _thread_coordinates(threads: Layout, thread_id: SupportsIndex, wrap: bool) -
             )
         thread %= count
     pairs = zip(threads._shape, threads._stride)  # noqa: B905  (equal lengths, on a hot path)
-    return [int(thread // step % n) if step else 0 for n, step in pairs]
+    return [int(thread // stride % n) if stride else 0 for n, stride in pairs]
 
 
 def _report_dropped_elements(tensor: Kind, threads: Layout, ragged: str) -> None:
@@ -651,8 +651,8 @@ def bitcast(tensor: Kind, dtype: FormatLike, rescale: bool = False) -> Kind:
             " multiplies them if the new size divides the old one"
         )
     factor = old.itemsize // new.itemsize
-    steps = map_leaves(lambda step: step * factor, tensor._pair.stride)
-    scaled = make_layout(tensor._pair.shape, steps, 0, (), tensor._pair.guards)
+    strides = map_leaves(lambda stride: stride * factor, tensor._pair.stride)
+    scaled = make_layout(tensor._pair.shape, strides, 0, (), tensor._pair.guards)
     return tensor._view(scaled, tensor._offset * factor, store)
 
 

@@ -19,7 +19,7 @@ from ...tensor import (
     Store,
     StoreBrackets,
     View,
-    element_place,
+    element_offset,
     elements,
     require_row_major,
     require_writable,
@@ -153,7 +153,7 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
 
     def __getitem__(self, coord: object, *items: Any) -> Any:
         index = (coord, *items) if items else coord if coord.__class__ is tuple else _as_index(coord)
-        place = self._quick_place(index)
+        place = self._quick_offset(index)
         if place is None:
             require_one_index_per_mode(self, index)
             value = super().__getitem__(_plain_index(index))
@@ -201,7 +201,7 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
         index = (coord, *items) if items else coord if coord.__class__ is tuple else _as_index(coord)
         if value.__class__ is SIMD:
             if value.dtype is self._number_type() and not self._store.readonly:
-                place = self._quick_place(index)
+                place = self._quick_offset(index)
                 if place is not None and self._quick[2] is None and value.value.__class__ is not np.ndarray:
                     store = self._store
                     store.will_write(place)
@@ -341,7 +341,7 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
         """
         entries = index_entries("ptr_at_offset", index, coords)
         require_one_index_per_mode(self, entries)
-        return Pointer(self._store, element_place(self, entries))
+        return Pointer(self._store, element_offset(self, entries))
 
     def prefetch(self, *index: Any, coords: object = None) -> None:
         """Check an index, which Mojo calls `coords`; a host needs no hint.
@@ -351,7 +351,7 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
         """
         entries = index_entries("prefetch", index, coords)
         require_one_index_per_mode(self, entries)
-        element_place(self, entries)
+        element_offset(self, entries)
 
     def as_immut(self: Kind) -> Kind:
         """Return the same view, read-only.
