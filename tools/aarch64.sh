@@ -27,4 +27,4 @@ $compiler -std=c++20 -O2 -Wall -Wextra -Ipackages/tilewright/native $tests/nativ
 TILEWRIGHT_TEST_REMOTE="$emulator -L /usr/aarch64-linux-gnu $folder/remote $folder/native/_native.so" \
     "${VENV:-.venv}/bin/python" -m pytest -n auto --dist worksteal -q -p no:cacheprovider \
     -k "not explained and not refused" $tests/native $tests/test_native.py $tests/copying/test_random_plans.py \
-    $tests/copying/test_brain_blocks.py $tests/compare/test_moments.py
+    $tests/copying/test_brain_blocks.py $tests/conversion/test_moments.py

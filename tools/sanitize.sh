@@ -6,7 +6,7 @@
 set -e
 python="${VENV:-.venv}/bin/python"
 tests=packages/tilewright/tests
-both="$tests/native $tests/copying/test_random_plans.py $tests/compare/test_moments.py $tests/tiling/test_workers.py"
+both="$tests/native $tests/copying/test_random_plans.py $tests/conversion/test_moments.py $tests/tiling/test_workers.py"
 runtime() { ${CXX:-c++} -print-file-name="$1"; }
 
 address() {

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tilewright as tw
-from tests.weights.llamas import NAME, write_model
+from tests.conversion.llamas import NAME, write_model
 from tilewright import FormatError
 from tilewright.conversion import plan_cache
 from tilewright.conversion.plan import Piece
