@@ -829,10 +829,11 @@ class AssembledSource:
         start = tensor.byte_range[0] + int(own[0].reading.starts[0]) * tensor.dtype.itemsize
         return start, own[0].values.view(np.uint8)
 
-    def read(self, box: Box) -> Any:
+    def read(self, box: Box) -> NDArray[Any]:
         """Return the values of a box, rounded, with the constant added."""
         parts = list(self.read_parts(box, aligned_bytes))
-        return self._gather(parts, box.shape, aligned_bytes, 1).reshape(box.shape)
+        values: NDArray[Any] = self._gather(parts, box.shape, aligned_bytes, 1)
+        return values.reshape(box.shape)
 
     def pack(
         self,
@@ -949,7 +950,9 @@ class AssembledSource:
         """Return the formats that values have between source and target."""
         return self.through or (self._element(parts[0].source) if parts else scalar_format_of("float32"),)
 
-    def _gather(self, parts: Sequence[PartValues], shape: tuple[int, ...], allocate: Allocate, threads: int) -> Any:
+    def _gather(
+        self, parts: Sequence[PartValues], shape: tuple[int, ...], allocate: Allocate, threads: int
+    ) -> NDArray[Any]:
         """Return the values of a box in row-major order, rounded, with the constant added."""
         first, *others = self._steps([piece.part for piece in parts])
         size = prod(shape)

@@ -141,7 +141,7 @@ class Place(Mapping[str, Any]):
         return tuple(name for name in self._parts if name != PLAIN)
 
     @property
-    def plain(self) -> Any:
+    def plain(self) -> int | Any:
         """The amount that lies on no named axis.
 
         >>> (Place(bank=1) + 7).plain
@@ -242,7 +242,7 @@ def as_offset(value: object, name: str) -> Offset:
     return value if isinstance(value, Place) else as_integer(value, name)
 
 
-def component(offset: Offset, axis: str) -> Any:
+def component(offset: Offset, axis: str) -> int | Any:
     """Return the part of an offset that lies along the axis with that name; for the name "", along no axis.
 
     >>> component(Place(bank=2), "bank"), component(5, "bank"), component(5, "")
@@ -504,7 +504,7 @@ class Guard:
     limit: int
     offset: int = 0
 
-    def is_data(self, coordinates: list[Any]) -> Any:
+    def is_data(self, coordinates: list[Any]) -> bool | Any:
         """Return whether `coordinates`, one per leaf, are inside the data; arrays give arrays.
 
         >>> Guard((1, 32), 100).is_data([3, 3]), Guard((1, 32), 100).is_data([4, 3])

@@ -175,7 +175,7 @@ class PagedLayout(LayoutLike):
 
     __slots__ = ("_page", "_starts")
     _page: int
-    _starts: Any
+    _starts: IntArray
 
     def __init__(self, page: int, starts: Iterable[int] | IntArray) -> None:
         size = as_integer(page, "the size of a page")
@@ -199,7 +199,7 @@ class PagedLayout(LayoutLike):
         return self._page
 
     @property
-    def starts(self) -> Any:
+    def starts(self) -> IntArray:
         """The offset where each page starts, as a read-only array.
 
         >>> PagedLayout(4, [100, 0, 50]).starts.tolist()
@@ -223,16 +223,16 @@ class PagedLayout(LayoutLike):
         lowest, highest = int(self._starts.min()), int(self._starts.max()) + self._page - 1
         return max(0, highest) + 1 - min(0, lowest)
 
-    def mode(self, *path: int) -> Any:
+    def mode(self, *path: int) -> LayoutLike:
         if not path:
             return self
-        modes: tuple[Any, ...] = (Layout(self._page), PagedLayout(1, self._starts))
+        modes: tuple[LayoutLike, ...] = (Layout(self._page), PagedLayout(1, self._starts))
         k = as_integer(path[0], "a mode number")
         if not -2 <= k < 2:
             raise CoordinateError(f"{self} has no mode {k}: it has mode 0 (within a page) and mode 1 (the pages)")
         return modes[k].mode(*path[1:])
 
-    def extended(self, *coord: Coordinate) -> Any:
+    def extended(self, *coord: Coordinate) -> int | Any:
         return self._offset_at(leaf_coordinates(self._nest_coordinate(coord), self.shape))
 
     def _offset_at(self, leaf_coords: list[Any]) -> Any:
@@ -240,7 +240,7 @@ class PagedLayout(LayoutLike):
         offset = self._starts[page] + inside
         return offset if is_array(offset) else int(offset)
 
-    def valid(self, *coord: Coordinate) -> Any:
+    def valid(self, *coord: Coordinate) -> bool | Any:
         try:
             leaf_coords = leaf_coordinates(self._nest_coordinate(coord), self.shape)
         except IndexError:
@@ -299,7 +299,7 @@ class InverseLayout(LayoutLike):
         self._sorted = None
 
     @property
-    def layout(self) -> Any:
+    def layout(self) -> Layout | Any:
         """The layout that this is the inverse of.
 
         >>> InverseLayout(Layout((2, 2), (2, 3))).layout
@@ -308,7 +308,7 @@ class InverseLayout(LayoutLike):
         return self._layout
 
     @property
-    def shape(self) -> Any:  # of a layout over named axes, a Place
+    def shape(self) -> int | Any:  # of a layout over named axes, a Place
         return self._layout.cosize
 
     @property
@@ -338,11 +338,11 @@ class InverseLayout(LayoutLike):
             raise CoordinateError(f"offset {offset} is unused in {self._layout}; check valid({offset}) first")
         return index
 
-    def extended(self, *coord: Coordinate) -> Any:
+    def extended(self, *coord: Coordinate) -> int | Any:
         """Return the same as a call with `coord`: outside its domain an inverse has no values."""
         return self(*coord)
 
-    def valid(self, *coord: Coordinate) -> Any:
+    def valid(self, *coord: Coordinate) -> bool | Any:
         return self._find(coord[0])[1]
 
     def _find(self, offset: Coordinate) -> tuple[Any, Any]:
@@ -473,7 +473,7 @@ class ComposedLayout(LayoutLike):
         return self._inner.is_replicated or (isinstance(self._outer, LayoutLike) and self._outer.is_replicated)
 
     @property
-    def outer(self) -> Any:
+    def outer(self) -> Layout | Any:
         """The function applied last.
 
         >>> from tilewright import compose, Swizzle, row_major
@@ -483,7 +483,7 @@ class ComposedLayout(LayoutLike):
         return self._outer
 
     @property
-    def inner(self) -> Any:
+    def inner(self) -> Layout | Any:
         """The function applied first; its shape is the shape of the composition.
 
         >>> from tilewright import compose, Swizzle, row_major
@@ -520,7 +520,7 @@ class ComposedLayout(LayoutLike):
         return ComposedLayout(self._outer, inner + self._inner.offset if isinstance(self._inner, Layout) else inner)
 
     @property
-    def cosize(self) -> Any:
+    def cosize(self) -> int | Any:
         """The size of the smallest buffer that holds every offset and 0.
 
         >>> from tilewright import compose, Swizzle, row_major
@@ -556,10 +556,10 @@ class ComposedLayout(LayoutLike):
     def _slice(self, coord: Coordinate) -> ComposedLayout:
         return ComposedLayout(self._outer, self._inner._slice(coord))
 
-    def extended(self, *coord: Coordinate) -> Any:
+    def extended(self, *coord: Coordinate) -> int | Any:
         return self._apply_outer(self._inner.extended(*coord))
 
-    def valid(self, *coord: Coordinate) -> Any:
+    def valid(self, *coord: Coordinate) -> bool | Any:
         inside = self._inner.valid(*coord)
         if inside is False:
             return False

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from .layout import Layout, LayoutLike
 
 
-def offset_table(layout: LayoutLike, fill: int | None, dtype: DTypeLike | None) -> Any:
+def offset_table(layout: LayoutLike, fill: int | None, dtype: DTypeLike | None) -> IntArray | Any:
     """Return the offset of every coordinate, one dimension per mode; see `LayoutLike.offsets`.
 
     >>> from tilewright import Layout
@@ -48,7 +48,7 @@ def offset_table(layout: LayoutLike, fill: int | None, dtype: DTypeLike | None) 
     return _apply_fill_and_dtype(layout, offsets, fill, dtype)
 
 
-def offset_array(layout: LayoutLike, dtype: DTypeLike | None) -> Any:
+def offset_array(layout: LayoutLike, dtype: DTypeLike | None) -> IntArray | Any:
     """Return the offsets as NumPy asks for them: in an integer type that holds them, or converted to another one.
 
     >>> from tilewright import Layout
@@ -82,7 +82,7 @@ def _apply_fill_and_dtype(layout: LayoutLike, table: IntArray, fill: int | None,
 
 def strided_table(
     shape: Shape, strides: Stride, offset: Offset, replicas: tuple[Replica, ...], axes: tuple[str, ...]
-) -> Any:
+) -> IntArray | Any:
     """Return offset + sum(coordinate * stride) for every coordinate: the sum of one vector per mode.
 
     >>> strided_table((2, 3), (3, 1), 0, (), ()).tolist()
@@ -116,7 +116,7 @@ def _table_along_axis(
     return total
 
 
-def valid_coordinates(layout: LayoutLike, coord: tuple[Any, ...]) -> Any:
+def valid_coordinates(layout: LayoutLike, coord: tuple[Any, ...]) -> bool | Any:
     """Return which coordinates of arrays are data, where some are outside the shape.
 
     >>> import numpy as np
@@ -138,7 +138,7 @@ def valid_coordinates(layout: LayoutLike, coord: tuple[Any, ...]) -> Any:
     return inside & layout.valid(*clipped) if layout.size else inside
 
 
-def true_like(leaf_coords: list[Any]) -> Any:
+def true_like(leaf_coords: list[Any]) -> bool | Any:
     """Return True, or for arrays of leaf coordinates an array of True in their common shape.
 
     >>> import numpy as np
@@ -150,7 +150,7 @@ def true_like(leaf_coords: list[Any]) -> Any:
     return np.ones(np.broadcast_shapes(*[np.shape(part) for part in leaf_coords]), dtype=bool)
 
 
-def extended_offset(layout: Layout, coord: Coordinate) -> Any:
+def extended_offset(layout: Layout, coord: Coordinate) -> int | Any:
     """Return the offset of a coordinate relative to the layout's own; the outermost coalesced mode has no end.
 
     At negative indices f(-i) is -f(i).
@@ -221,7 +221,7 @@ def _broadcast_offsets(offsets: object, shape: tuple[int, ...]) -> Any:
     return np.full(shape, offsets) if isinstance(offsets, int) else offsets
 
 
-def cosize_from_table(layout: LayoutLike) -> Any:
+def cosize_from_table(layout: LayoutLike) -> int | Any:
     """Return the size of the smallest buffer that holds every offset and 0, by evaluating all offsets.
 
     >>> from tilewright import Layout

@@ -83,7 +83,7 @@ def compact_layout(shape: ShapeArgument, order: Sequence[int] | None = None) -> 
     return make_layout(extents, tuple(strides) if isinstance(extents, tuple) else strides[0])
 
 
-def as_function(value: LayoutArgument) -> Any:
+def as_function(value: LayoutArgument) -> Layout | Any:
     """Return a layout or swizzle as it is, a shape as its compact layout.
 
     >>> as_function((4, 8))

@@ -40,7 +40,7 @@ def logical_divide(layout: LayoutArgument, tiler: Tiler, *, strided: bool = Fals
     return compose(layout, complete_tiler(layout.shape, as_tree(tiler), layout), strided=strided, exact=exact)
 
 
-def complete_tiler(shape: Shape, tiler: Tiler, layout: LayoutLike) -> Any:
+def complete_tiler(shape: Shape, tiler: Tiler, layout: LayoutLike) -> Tiler:
     """Return a `tiler` of a `shape` joined with the layout of where its tiles start; `layout` is quoted in errors.
 
     >>> complete_tiler((8, 6), (2, None), Layout((8, 6)))

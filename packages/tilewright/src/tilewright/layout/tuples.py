@@ -126,7 +126,7 @@ def as_tuple(value: object) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
 
-def as_tree(value: object, depth: int = 0) -> Any:
+def as_tree(value: object, depth: int = 0) -> Nested[Any]:
     """Return `value` with every list in it turned into a tuple.
 
     >>> as_tree([2, [3, 4]])
@@ -502,7 +502,7 @@ def _keeps_mode(coord: Coordinate) -> bool:
     return coord is None or isinstance(coord, slice)
 
 
-def fixed_offset(coord: Coordinate, shape: Shape, stride: Nested[Any]) -> Any:
+def fixed_offset(coord: Coordinate, shape: Shape, stride: Nested[Any]) -> int | Any:
     """Return the offset of the entries that a slicing coordinate fixes.
 
     >>> fixed_offset((None, 3), (4, 8), (1, 4))

@@ -47,7 +47,7 @@ class OffsetExplanation:
     itemsize: int | None = None
 
     @property
-    def offset(self) -> Any:
+    def offset(self) -> int | Any:
         """The offset, or the place on named axes.
 
         >>> from tilewright import row_major
@@ -357,7 +357,7 @@ class Stored(Protocol):
 
     def explain_stored(
         self, coordinate: tuple[int, ...], base: int | None = None, device: DeviceLike | None = None
-    ) -> Any:
+    ) -> Explanation:
         """Return where the element at `coordinate` is, in the part of a `device` if one is given."""
         ...
 
@@ -371,12 +371,14 @@ def explain(spec: Tiled, coordinate: Iterable[int], base: int | None = None) -> 
 @overload
 def explain(
     spec: Stored, coordinate: Iterable[int], base: int | None = None, *, device: DeviceLike | None = None
-) -> Any: ...
+) -> Explanation: ...
 @overload
 def explain(
     spec: object, coordinate: Iterable[Coordinate], base: int | None = None
 ) -> Explanation | OffsetExplanation | TileExplanation: ...
-def explain(spec: Any, coordinate: Any, base: int | None = None, *, device: DeviceLike | None = None) -> Any:
+def explain(
+    spec: Any, coordinate: Any, base: int | None = None, *, device: DeviceLike | None = None
+) -> Explanation | OffsetExplanation | TileExplanation:
     """Return where the element at `coordinate` is, step by step, in a buffer at address `base`.
 
     `spec` is a `TensorSpec`, or a tensor, also of a dialect. The address is by default the tensor's if it is on

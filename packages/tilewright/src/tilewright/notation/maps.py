@@ -373,7 +373,7 @@ class IndexMap:
             except OverflowError:
                 raise LayoutError("the map has a number beyond 64 bits; give smaller ones") from None
 
-    def layout(self, shape: Sequence[int]) -> Any:
+    def layout(self, shape: Sequence[int]) -> Layout | Any:
         """Return the layout of an array of a `shape` whose mapped array is stored row by row; raise if there is none.
 
         >>> i, j = Term.input("i"), Term.input("j")
@@ -576,7 +576,7 @@ class StridedMemref:
     space: str = ""
 
     @property
-    def layout(self) -> Any:
+    def layout(self) -> Layout | Any:
         """The layout from indices to elements; raises if one of its numbers is dynamic.
 
         >>> parse_strided_memref("memref<2x3xf32>").layout

@@ -367,7 +367,7 @@ def linear_of_encoding(encoding: TritonEncoding, shape: Sequence[int], bits: int
     return Linear(bases, {f"dim{k}": extent for k, extent in enumerate(extents)})
 
 
-def memory_layout_of_encoding(encoding: TritonEncoding, shape: Sequence[int]) -> Any:
+def memory_layout_of_encoding(encoding: TritonEncoding, shape: Sequence[int]) -> Layout | Any:
     """Return where an encoding of shared memory puts the elements of a tensor of a `shape`: coordinates to offsets.
 
     >>> from tilewright.notation import parse_encoding

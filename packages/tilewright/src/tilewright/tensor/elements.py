@@ -34,7 +34,7 @@ from .views import Brackets, Kind, check_order
 IndexEntry: TypeAlias = "SupportsIndex | Array | Sequence[SupportsIndex]"
 
 
-def element_offset(tensor: View, index: tuple[Any, ...]) -> Any:
+def element_offset(tensor: View, index: tuple[Any, ...]) -> int | Any:
     """Return the position in storage of the first scalar of the element at an index.
 
     >>> import tilewright as tw
@@ -119,7 +119,7 @@ def vector_offsets(tensor: View, index: tuple[Any, ...]) -> tuple[Any, Any]:
     return tensor._arrange(offsets.reshape(block, order="F")), tensor._arrange(valid.reshape(block, order="F"))
 
 
-def read_element(tensor: View, index: tuple[Any, ...], fill: Number | None = None) -> Any:
+def read_element(tensor: View, index: tuple[Any, ...], fill: Number | None = None) -> np.generic | Any:
     """Return an element: a scalar, or the array of its scalars; scalars that are not valid read as `fill`.
 
     >>> import tilewright as tw
@@ -181,7 +181,7 @@ def write_element(tensor: View, index: tuple[Any, ...], value: ArrayLike, masked
     data[offsets[valid]] = block[valid]
 
 
-def fit_scalar(value: View | ArrayLike, target: ScalarFormat) -> Any:
+def fit_scalar(value: View | ArrayLike, target: ScalarFormat) -> np.generic | Any:
     """Return one number, or an array of one, in a format; raise if it is not a value of it.
 
     >>> from tilewright.formats import int8
@@ -194,7 +194,8 @@ def fit_scalar(value: View | ArrayLike, target: ScalarFormat) -> Any:
     fitted = fit_values(np.asarray(number) if isinstance(number, View) else number, target)
     if fitted.size != 1:
         raise LayoutError(f"an element is one number, got {fitted.size}; assign to a slice, or use t.store[width]")
-    return fitted.reshape(())[()]
+    scalar: Any = fitted.reshape(())[()]
+    return scalar
 
 
 def _partly_valid_error(tensor: View, index: tuple[Any, ...], valid: Array, remedy: str) -> CoordinateError:

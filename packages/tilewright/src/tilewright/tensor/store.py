@@ -10,7 +10,7 @@ import array
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,6 +34,8 @@ from ..layout import (
     product,
     suffix_product,
 )
+
+Made = TypeVar("Made")
 
 
 class ExportsArray(Protocol):
@@ -116,13 +118,14 @@ class Store:
         data = self.data
         return data if isinstance(data, np.ndarray) else data.reachable_array()
 
-    def section(self, start: int, size: int) -> Any:
+    def section(self, start: int, size: int) -> Array | DeviceArray:
         """Return `size` scalars from `start` on, for a copy: an array of the host, or memory of a device.
 
         >>> Store.of([1, 2, 3]).section(1, 2).tolist()
         [2, 3]
         """
-        return self.data[start : start + size] if self.is_on_host else self.data.section(start, size)
+        data: Array | DeviceMemory = self.data
+        return data[start : start + size] if isinstance(data, np.ndarray) else data.section(start, size)
 
     @property
     def is_on_host(self) -> bool:
@@ -180,7 +183,7 @@ class DeviceMemory:
     """
 
     format: ScalarFormat
-    array: Any  # of the device, or of the host in its place
+    array: Array | DeviceArray  # of the device, or of the host in its place
 
     @property
     def size(self) -> int:
@@ -191,7 +194,7 @@ class DeviceMemory:
         """
         return int(self.array.size)
 
-    def section(self, start: int, size: int) -> Any:
+    def section(self, start: int, size: int) -> Array | DeviceArray:
         """Return `size` scalars from `start` on, as copies take them.
 
         >>> DeviceMemory(format_of("int8"), np.arange(5, dtype=np.int8)).section(1, 2).tolist()
@@ -244,7 +247,7 @@ class KernelMemory(Protocol):
         """Return memory of a block ("shared") or a thread ("local") for `count` scalars, without values."""
         ...
 
-    def share_tensor(self, store: Store, layout: object, make: Callable[[], Any]) -> Any:
+    def share_tensor(self, store: Store, layout: object, make: Callable[[], Made]) -> Made:
         """Return the one tensor that all threads of a block have over shared memory, made on the first call."""
         ...
 

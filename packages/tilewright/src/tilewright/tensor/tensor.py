@@ -289,13 +289,14 @@ class Tensor(Drawable):
             raise TypeError("a tensor without dimensions has no length")
         return self.spec.shape.logical[0]
 
-    def item(self) -> Any:
+    def item(self) -> bool | int | float:
         """Return the only element, as a Python number.
 
         >>> Tensor.of([[2.5]]).item()
         2.5
         """
-        return self.numpy().item()
+        number: bool | int | float = self.numpy().item()
+        return number
 
     # Memory.
 

@@ -64,7 +64,7 @@ def format_number(value: Number) -> str:
     return str(np.format_float_scientific(number, unique=True, trim="-", exp_digits=2))
 
 
-def element_texts(tensor: View) -> Any:
+def element_texts(tensor: View) -> Array:
     """Return the text of every element as an array, `_` where it is not valid; vectors in brackets.
 
     >>> import tilewright as tw

@@ -37,7 +37,7 @@ Cut: TypeAlias = "tuple[int, int, int]"
 PairLayout: TypeAlias = "Layout | ComposedLayout"
 
 
-def pair_layout(layout: LayoutLike) -> Any:
+def pair_layout(layout: LayoutLike) -> Layout | Any:
     """Return a layout of scalars as a pair (elements, vector), with an empty vector.
 
     >>> print(pair_layout(Layout((4, 8))))
@@ -46,7 +46,7 @@ def pair_layout(layout: LayoutLike) -> Any:
     return layout._restructure(lambda tree, _: (tree if isinstance(tree, tuple) else (tree,), ()), "a tensor view")
 
 
-def elements_layout(pair: PairLayout) -> Any:
+def elements_layout(pair: PairLayout) -> Layout | Any:
     """Return the layout of the first scalar of every element.
 
     >>> print(elements_layout(pair_layout(Layout((4, 8)))))
@@ -61,7 +61,7 @@ def elements_layout(pair: PairLayout) -> Any:
     return make_layout(shape, pair.stride[0], pair.offset, (), guards)
 
 
-def vector_layout(pair: PairLayout) -> Any:
+def vector_layout(pair: PairLayout) -> Layout | Any:
     """Return the layout of the scalars of the first element.
 
     >>> print(vector_layout(vectorize_pair(pair_layout(Layout((4, 8))), (1, 4))))
@@ -175,7 +175,7 @@ def rebase(pair: PairLayout) -> tuple[Any, int]:
     return (pair - first, int(first)) if first else (pair, 0)
 
 
-def vectorize_pair(pair: PairLayout, widths: Sequence[int]) -> Any:
+def vectorize_pair(pair: PairLayout, widths: Sequence[int]) -> Layout | Any:
     """Return the pair with blocks of elements as single elements; existing vectors become part of the new ones.
 
     >>> print(vectorize_pair(pair_layout(Layout((10, 12), (12, 1))), (1, 4)))
@@ -238,7 +238,7 @@ def _vectorize_nested(pair: Layout, widths: Sequence[int]) -> Any:
     return compose(pair, (tuple(tilers), None))._restructure(arrange, "vectorize")
 
 
-def scalars_layout(pair: PairLayout) -> Any:
+def scalars_layout(pair: PairLayout) -> Layout | Any:
     """Return the layout of all scalars: in each mode the scalars of an element, then the next element.
 
     >>> print(scalars_layout(vectorize_pair(pair_layout(Layout((10, 12), (12, 1))), (1, 4))))
@@ -255,7 +255,7 @@ def scalars_layout(pair: PairLayout) -> Any:
     return coalesce(joined, (0,) * joined.rank)
 
 
-def transpose_pair(pair: PairLayout) -> Any:
+def transpose_pair(pair: PairLayout) -> Layout | Any:
     """Return the pair with the modes of elements and of vectors in reverse.
 
     >>> print(transpose_pair(pair_layout(Layout((4, 8)))))
@@ -310,7 +310,7 @@ class View(Drawable):
         return extent
 
     @property
-    def layout(self) -> Any:
+    def layout(self) -> Layout | Any:
         """The layout of the elements.
 
         >>> import tilewright as tw
@@ -335,7 +335,7 @@ class View(Drawable):
         return layout if isinstance(layout.shape, tuple) else elements_layout(self._pair)
 
     @property
-    def element_layout(self) -> Any:
+    def element_layout(self) -> Layout | Any:
         """The layout of the scalars within an element.
 
         >>> import tilewright as tw
@@ -417,7 +417,7 @@ class View(Drawable):
         return self._offset
 
     @property
-    def origin(self) -> Any:
+    def origin(self) -> object:
         """The object that holds the memory.
 
         >>> import tilewright as tw

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product as combinations
@@ -64,7 +64,7 @@ class Brackets(Generic[Kind]):
         """Refuse to be called without brackets; methods that need none replace this."""
         raise TypeError(f"{self.method} takes brackets first: t.{self.method}[...](...)")
 
-    def with_parameters(self, *parameters: Any, **named: Any) -> Any:
+    def with_parameters(self, *parameters: Any, **named: Any) -> Callable[..., Any]:
         """Return the method with its brackets filled; named ones, for which Python has no brackets, are options.
 
         >>> import tilewright as tw
@@ -695,8 +695,7 @@ class SplitBrackets(Brackets[Kind]):
 
     def __call__(self, count: int, k: int) -> Kind:
         """Return part `k` of `count` of the first mode."""
-        part: Kind = split(self._tensor, (), count, k)
-        return part
+        return _split_part(self._tensor, 0, 1, count, k)
 
 
 def slice_leaves(tensor: Kind, entries: tuple[Any, ...], at_run_time: bool) -> Kind:
@@ -794,7 +793,7 @@ def _expand_ellipsis(entries: tuple[Any, ...], rank: int) -> tuple[Any, ...]:
     return (*entries[: dots[0]], *[slice(None)] * missing, *entries[dots[0] + 1 :])
 
 
-def split(tensor: Kind, parameters: tuple[Any, ...], *part: int) -> Any:
+def split(tensor: Kind, parameters: tuple[Any, ...], *part: int) -> Kind | list[Kind]:
     """Return equal parts for parameters (count, axis), or one part (count, k) for parameters (axis, alignment).
 
     >>> import tilewright as tw

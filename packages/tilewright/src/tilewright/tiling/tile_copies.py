@@ -207,7 +207,7 @@ class TransferTensor:
         view.flags.writeable = not self.const
         return view
 
-    def read(self, *coords: int) -> Any:
+    def read(self, *coords: int) -> np.generic | Any:
         """Return the element at `coords` of this tensor.
 
         >>> int(InternalTensor(np.arange(6, dtype=np.int8), (2, 3)).read(1, 2))

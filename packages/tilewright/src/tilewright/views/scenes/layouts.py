@@ -351,7 +351,7 @@ def position_field(name: str, table: NDArray[Any], valid: NDArray[np.bool_] | No
     return Field(name, values, "category" if few else "ramp")
 
 
-def link_numbers(tables: list[Any]) -> Any:
+def link_numbers(tables: list[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
     """Return a number per cell; cells whose values agree in all tables get the same number.
 
     >>> link_numbers([np.array([[0, 1, 0]]), np.array([[5, 5, 5]])]).tolist()
@@ -433,7 +433,7 @@ def _memory_fact(count: int, noun: str = "element") -> Fact:
 
 @scene_function
 def swizzle_scene(
-    swizzle: Swizzle | ComposedLayout,
+    swizzle: Swizzle | LayoutLike,
     layout: LayoutLike | None = None,
     *,
     itemsize: int | None = None,
@@ -454,8 +454,7 @@ def swizzle_scene(
     [('read a column, before', '32-way conflict'), ('read a column, after', 'no conflict')]
     """
     if isinstance(swizzle, ComposedLayout):
-        layout = swizzle.inner
-        swizzle = swizzle.outer
+        layout, swizzle = swizzle.inner, swizzle.outer
     if not isinstance(swizzle, Swizzle) or layout is None or layout.axes:
         raise LayoutError(
             f"swizzle_scene needs a swizzle and a layout of plain offsets, got {swizzle!r} and {layout!r};"
