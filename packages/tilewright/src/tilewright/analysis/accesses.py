@@ -117,15 +117,15 @@ def access_offsets(
     >>> access_offsets(Layout((4, 8), (8, 1)), Layout((4, 2), (1, 4)), "this")[0].tolist()
     [[0, 1], [8, 9], [16, 17], [24, 25]]
     """
-    places, touched = _offsets_of(memory if threads is None else threads, caller)
+    offsets, touched = _offsets_of(memory if threads is None else threads, caller)
     if active is not None:
-        touched = touched & _active_threads(active, len(places), caller)[:, None]
+        touched = touched & _active_threads(active, len(offsets), caller)[:, None]
     if threads is not None:
-        places, touched = _find_elements(memory, places, touched, caller)
-    low, high = (int(places.min()), int(places.max())) if places.size else (0, 0)
+        offsets, touched = _find_elements(memory, offsets, touched, caller)
+    low, high = (int(offsets.min()), int(offsets.max())) if offsets.size else (0, 0)
     if min(low, -high) <= -_MAX_OFFSET:
         raise LayoutError(f"{caller}: offsets from {low} to {high} are too large for addresses of 64 bits")
-    return places, touched
+    return offsets, touched
 
 
 def _active_threads(active: ArrayLike, count: int, caller: str) -> Array:
@@ -149,18 +149,18 @@ def _find_elements(memory: Access, index: Array, touched: Array, caller: str) ->
             " make the threads fit, mark them as not active, or pad the memory"
         )
     index = np.where(touched, index, 0)
-    places = np.broadcast_to(_plain_places(layout, index), index.shape)
-    return _with_vectors(memory, places, touched & np.asarray(layout.valid(index)))
+    offsets = np.broadcast_to(_integer_offsets(layout, index), index.shape)
+    return _with_vectors(memory, offsets, touched & np.asarray(layout.valid(index)))
 
 
-def _with_vectors(access: Access, places: Array, touched: Array) -> tuple[Array, Array]:
+def _with_vectors(access: Access, offsets: Array, touched: Array) -> tuple[Array, Array]:
     """Return the offsets of all elements of a tensor: from its own offset on, and those inside each vector."""
     if not isinstance(access, View):
-        return places, touched
+        return offsets, touched
     inside = access.element_layout
     vector = np.asarray(inside(np.arange(inside.size, dtype=np.int64))).reshape(-1)
-    places = (places[..., None] + int(access.offset) + vector).reshape(len(places), -1)
-    return places, np.repeat(touched, vector.size, axis=1)
+    offsets = (offsets[..., None] + int(access.offset) + vector).reshape(len(offsets), -1)
+    return offsets, np.repeat(touched, vector.size, axis=1)
 
 
 def _offsets_of(access: Access, caller: str) -> tuple[Array, Array]:
@@ -197,20 +197,20 @@ def _layout_offsets(layout: LayoutLike, caller: str) -> tuple[Array, Array]:
     modes = [np.arange(layout.mode(k).size, dtype=np.int64) for k in range(int(layout.rank))]
     grid = np.ix_(*modes)
     shape = tuple(map(len, modes))
-    places = _plain_places(layout, *grid)
+    offsets = _integer_offsets(layout, *grid)
     flat = (shape[0] if shape else 1, prod(shape[1:]))
     touched = np.asarray(layout.valid(*grid))
-    return np.broadcast_to(places, shape).reshape(flat), np.broadcast_to(touched, shape).reshape(flat)
+    return np.broadcast_to(offsets, shape).reshape(flat), np.broadcast_to(touched, shape).reshape(flat)
 
 
-def _plain_places(layout: LayoutLike, *coord: Array) -> Array:
+def _integer_offsets(layout: LayoutLike, *coord: Array) -> Array:
     if layout.axes:
         raise LayoutError(f"{layout} maps to named axes; choose one with .project(axis)")
     return np.asarray(layout(*coord))
 
 
 def warp_accesses(
-    places: Array, touched: Array, itemsize: int, warp: int, vector: int | None, instruction: Instruction, caller: str
+    offsets: Array, touched: Array, itemsize: int, warp: int, vector: int | None, instruction: Instruction, caller: str
 ) -> Iterator[WarpAccess]:
     """Yield the instructions of each warp of `warp` threads.
 
@@ -222,8 +222,8 @@ def warp_accesses(
     >>> [a.bytes_per_thread for a in warp_accesses(rows, rows >= 0, 4, 32, None, Instruction(), "this")]
     [16, 16]
     """
-    for start in range(0, len(places), warp):
-        rows, active = places[start : start + warp], touched[start : start + warp]
+    for start in range(0, len(offsets), warp):
+        rows, active = offsets[start : start + warp], touched[start : start + warp]
         if instruction.rows is not None:
             named = np.arange(len(rows)) < 8 * instruction.rows
             _require_aligned(rows[:, 0] * itemsize, active[:, 0] & named, 16, caller)
@@ -372,8 +372,8 @@ def footprint(layout: LayoutLike | View) -> FootprintReport:
     >>> footprint(Layout((4, 2), (2, 16))).gaps
     (1, 1, 1, 9, 1, 1, 1)
     """
-    places, valid = index_places(layout, "footprint")
-    used, counts = np.unique(places[valid], return_counts=True)
+    offsets, valid = index_offsets(layout, "footprint")
+    used, counts = np.unique(offsets[valid], return_counts=True)
     starts = np.flatnonzero(np.diff(used, prepend=used[:1] - 2) != 1)
     ends = np.append(starts[1:], len(used)) - 1
     ways, numbers = np.unique(counts, return_counts=True)
@@ -385,11 +385,11 @@ def footprint(layout: LayoutLike | View) -> FootprintReport:
     )
 
 
-def index_places(layout: LayoutLike | View, caller: str) -> tuple[Array, Array]:
+def index_offsets(layout: LayoutLike | View, caller: str) -> tuple[Array, Array]:
     """Return the place of each index of a `layout`, or of a tensor's, and whether it is data; `caller` is for errors.
 
     >>> from tilewright import Layout
-    >>> index_places(Layout((2, 2), (2, 1)), "this")[0].tolist()
+    >>> index_offsets(Layout((2, 2), (2, 1)), "this")[0].tolist()
     [0, 2, 1, 3]
     """
     function, base = (layout.layout, int(layout.offset)) if isinstance(layout, View) else (layout, 0)
@@ -399,10 +399,10 @@ def index_places(layout: LayoutLike | View, caller: str) -> tuple[Array, Array]:
         raise LayoutError(f"{caller}: {function} has {function.size} elements; at most {MAX_ELEMENTS} are listed")
     if function.axes or function.is_replicated:
         raise LayoutError(f"{caller}: {function} has copies or maps to named axes; choose one with .project(axis)")
-    parts = [(np.asarray(places), valid) for _, places, valid in chunks(function)]
+    parts = [(np.asarray(offsets), valid) for _, offsets, valid in chunks(function)]
     if not parts:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=bool)
-    return np.concatenate([places for places, _ in parts]) + base, np.concatenate([valid for _, valid in parts])
+    return np.concatenate([offsets for offsets, _ in parts]) + base, np.concatenate([valid for _, valid in parts])
 
 
 @dataclass(frozen=True, slots=True)
@@ -447,10 +447,10 @@ def thread_strides(memory: Access, threads: Access | None = None) -> ThreadStrid
     >>> print(thread_strides(Layout((8, 2), (4, 1))))
     a step of 4 between neighbouring threads
     """
-    places, touched = access_offsets(memory, threads, "thread_strides")
+    offsets, touched = access_offsets(memory, threads, "thread_strides")
     if not touched.all():
         raise LayoutError("thread_strides: some elements are padding, which is not accessed; give those that are")
-    return ThreadStrides(tuple([tuple(row) for row in np.diff(places, axis=0).T.tolist()]))
+    return ThreadStrides(tuple([tuple(row) for row in np.diff(offsets, axis=0).T.tolist()]))
 
 
 # Layouts whose places are consecutive, as permutations of their indices.
@@ -514,15 +514,15 @@ def permutation(layout: LayoutLike) -> Permutation:
     >>> permutation(Layout(4, -1)).cycles
     ((0, 3), (1, 2))
     """
-    places, valid = index_places(layout, "permutation")
+    offsets, valid = index_offsets(layout, "permutation")
     if not valid.all():
         raise LayoutError(f"permutation of {layout}: it is padded; permute the data first, then pad")
-    start = int(places.min()) if places.size else 0
-    if len(np.unique(places)) != places.size:
+    start = int(offsets.min()) if offsets.size else 0
+    if len(np.unique(offsets)) != offsets.size:
         raise LayoutError(f"permutation of {layout}: it is not injective, some indices share a place")
-    if places.size and int(places.max()) - start != places.size - 1:
+    if offsets.size and int(offsets.max()) - start != offsets.size - 1:
         raise LayoutError(f"permutation of {layout}: its places are not a dense interval; there are gaps between them")
-    return Permutation(_cycles((places - start).tolist()), start)
+    return Permutation(_cycles((offsets - start).tolist()), start)
 
 
 def _cycles(images: list[int]) -> tuple[tuple[int, ...], ...]:
@@ -597,16 +597,16 @@ def coalescing(
     32 sectors (12% of the bytes are used)
     """
     size, assumption = validate_itemsize(itemsize, memory, "coalescing")
-    places, touched = access_offsets(memory, threads, "coalescing", active)
-    if min(as_integer(sector, "sector"), as_integer(line, "line"), as_integer(warp, "warp")) < 1 or not places.size:
+    offsets, touched = access_offsets(memory, threads, "coalescing", active)
+    if min(as_integer(sector, "sector"), as_integer(line, "line"), as_integer(warp, "warp")) < 1 or not offsets.size:
         raise LayoutError(
-            f"coalescing needs offsets and positive sizes, got {places.size} offsets, sector={sector!r}, line={line!r}"
+            f"coalescing needs offsets and positive sizes, got {offsets.size} offsets, sector={sector!r}, line={line!r}"
         )
     if as_integer(base, "base") % size or not 0 <= base < MAX_ADDRESS:
         raise LayoutError(f"coalescing: base must be an address that is a multiple of the itemsize {size}, got {base}")
     total = np.zeros(5, dtype=np.int64)
     width = validate_vector(vector, "coalescing")
-    for access in warp_accesses(places + base // size, touched, size, warp, width, Instruction(), "coalescing"):
+    for access in warp_accesses(offsets + base // size, touched, size, warp, width, Instruction(), "coalescing"):
         wanted = np.unique(access.addresses[access.active][:, None] + np.arange(access.bytes_per_thread))
         sectors = len(np.unique(wanted // sector))
         total += (sectors, -(-len(wanted) // sector), len(np.unique(wanted // line)), len(wanted), 1)

@@ -155,8 +155,8 @@ def bank_conflicts(
     >>> bank_conflicts(tile, rows, itemsize=2, instruction="ldmatrix.x4").wavefronts
     4
     """
-    places, touched, request = _request(memory, threads, itemsize, vector, instruction, active, machine)
-    return _report(places, touched, request)
+    offsets, touched, request = _request(memory, threads, itemsize, vector, instruction, active, machine)
+    return _report(offsets, touched, request)
 
 
 def conflicts_by_warp(
@@ -178,9 +178,9 @@ def conflicts_by_warp(
     >>> print(*conflicts_by_warp(Layout(((32, 2),), ((1, 32),)), itemsize=4), sep=", ")
     no conflict, no conflict
     """
-    places, touched, request = _request(memory, threads, itemsize, vector, instruction, active, machine)
-    warps = range(0, len(places), machine.warp)
-    return tuple([_report(places, touched, request, slice(start, start + machine.warp)) for start in warps])
+    offsets, touched, request = _request(memory, threads, itemsize, vector, instruction, active, machine)
+    warps = range(0, len(offsets), machine.warp)
+    return tuple([_report(offsets, touched, request, slice(start, start + machine.warp)) for start in warps])
 
 
 @dataclass(frozen=True)
@@ -204,29 +204,29 @@ def _request(
     machine: BankModel,
 ) -> tuple[Array, Array, _Request]:
     size, assumption = validate_itemsize(itemsize, memory, "bank_conflicts")
-    kind = Instruction.of(instruction)
+    form = Instruction.of(instruction)
     if not isinstance(machine, BankModel):
         raise LayoutError(f"expected a machine such as BankModel(banks=32, width=4), got {machine!r}")
-    width = kind.vector_of(validate_vector(vector, "bank_conflicts"), size, "bank_conflicts")
-    places, touched = access_offsets(memory, threads, "bank_conflicts", active)
-    if not places.size:
+    width = form.vector_of(validate_vector(vector, "bank_conflicts"), size, "bank_conflicts")
+    offsets, touched = access_offsets(memory, threads, "bank_conflicts", active)
+    if not offsets.size:
         raise LayoutError("bank_conflicts needs at least one thread with an offset, got none")
-    return places, touched, _Request(size, width, kind, machine, assumption)
+    return offsets, touched, _Request(size, width, form, machine, assumption)
 
 
-def _report(places: Array, touched: Array, request: _Request, threads: slice = slice(None)) -> BankReport:
+def _report(offsets: Array, touched: Array, request: _Request, threads: slice = slice(None)) -> BankReport:
     """Return the conflicts of some threads of an access."""
-    kind, machine = request.instruction, request.machine
+    instruction, machine = request.instruction, request.machine
     tables: list[Array] = []  # words per bank, of each phase
     collisions: list[Collision] = []
     count = 0
-    chosen_places, chosen_touched = places[threads], touched[threads]
+    chosen_offsets, chosen_touched = offsets[threads], touched[threads]
     accesses = warp_accesses(
-        chosen_places, chosen_touched, request.itemsize, machine.warp, request.vector, kind, "bank_conflicts"
+        chosen_offsets, chosen_touched, request.itemsize, machine.warp, request.vector, instruction, "bank_conflicts"
     )
     for access in accesses:
         count += 1
-        for chosen in _phases(access, kind, machine):
+        for chosen in _phases(access, instruction, machine):
             wanted, counts = _count_words(access, chosen, machine)
             if wanted.size:
                 collisions += _collisions(access, chosen, len(tables), counts, machine, threads.start or 0)
@@ -239,11 +239,11 @@ def _report(places: Array, touched: Array, request: _Request, threads: slice = s
     return BankReport(ways, wavefronts, len(phases), words, count, phases, *more)
 
 
-def _phases(access: WarpAccess, kind: Instruction, machine: BankModel) -> list[Array]:
+def _phases(access: WarpAccess, instruction: Instruction, machine: BankModel) -> list[Array]:
     """Return the threads of each phase."""
     size = access.bytes_per_thread
     together = machine.phase_threads(size)
-    is_plain_load = not kind.is_store and kind.rows is None
+    is_plain_load = not instruction.is_store and instruction.rows is None
     if is_plain_load and machine.merges_loads and size > machine.width and _merges(access):
         together = min(machine.warp, together * 2)
     threads = np.arange(len(access.addresses))
@@ -364,11 +364,11 @@ class Certificate:
         """Return whether the accesses, counted again, cost as much as certified, and elements stay apart."""
         counted = [_count(pattern, self.place, self.itemsize, self.machine) for pattern in self.patterns]
         span = 1 + max(int(np.max(pattern.offsets)) for pattern in self.patterns)
-        places = np.asarray(self.place(np.arange(min(span, 1 << 20), dtype=np.int64)))
+        offsets = np.asarray(self.place(np.arange(min(span, 1 << 20), dtype=np.int64)))
         return (
             tuple([wavefronts for wavefronts, _ in counted]) == self.wavefronts
             and tuple([ideal for _, ideal in counted]) == self.ideal
-            and len(np.unique(places)) == places.size
+            and len(np.unique(offsets)) == offsets.size
         )
 
     def __str__(self) -> str:
@@ -528,9 +528,9 @@ def _vector_bits(patterns: Sequence[Pattern], itemsize: int, machine: BankModel)
     """Return how many low bits of an offset must stay, so that the vectors of all accesses stay whole."""
     low = 0
     for pattern in patterns:
-        kind, every = Instruction.of(pattern.instruction), np.ones(pattern.offsets.shape, dtype=bool)
-        vector = kind.vector_of(pattern.vector, itemsize, "a pattern")
-        accesses = warp_accesses(pattern.offsets, every, itemsize, machine.warp, vector, kind, "a pattern")
+        instruction, every = Instruction.of(pattern.instruction), np.ones(pattern.offsets.shape, dtype=bool)
+        vector = instruction.vector_of(pattern.vector, itemsize, "a pattern")
+        accesses = warp_accesses(pattern.offsets, every, itemsize, machine.warp, vector, instruction, "a pattern")
         low = max([low, *[(access.bytes_per_thread // itemsize).bit_length() - 1 for access in accesses]])
     return low
 
@@ -567,10 +567,10 @@ def _apply_linear(linear: Linear, offsets: Any) -> Any:
     return int(moved) if np.ndim(offsets) == 0 else moved
 
 
-def _count(pattern: Pattern, place: Callable[[Any], Any], itemsize: int, machine: BankModel) -> tuple[int, int]:
+def _count(pattern: Pattern, offset: Callable[[Any], Any], itemsize: int, machine: BankModel) -> tuple[int, int]:
     """Return the wavefronts of an access after elements were moved, and the ideal ones."""
     try:
-        return _count_conflicts(pattern, place(pattern.offsets), itemsize, machine)
+        return _count_conflicts(pattern, offset(pattern.offsets), itemsize, machine)
     except LayoutError:
         return 1 << 30, 1  # vectors would not be aligned
 

@@ -531,9 +531,9 @@ def _check_file(
         return
     different = _compare_bytes(folder, name, file, tensorbin, tensors, content)
     is_unknown = different is None and not tensors
-    kind = find_placeholder(tensorbin, parsed) if different or is_unknown else None
-    if kind is not None:
-        yield CacheProblem(name, f"is a placeholder: {kind}", BELIEVED)
+    placeholder = find_placeholder(tensorbin, parsed) if different or is_unknown else None
+    if placeholder is not None:
+        yield CacheProblem(name, f"is a placeholder: {placeholder}", BELIEVED)
     elif different:
         yield CacheProblem(name, different, BELIEVED)
 

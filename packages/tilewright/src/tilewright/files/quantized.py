@@ -711,12 +711,12 @@ class _Checkpoint:
             raise _RefusedError(f"its columns are in another order (see {base}_g_idx), {_NOT_READ}")
         if len(codes.shape) < 2:
             raise _RefusedError(f"expected codes of at least 2 dimensions, got {_describe(codes)}")
-        code, scale_kind = _type_of(codes), _type_of(scales)
-        is_e8m0 = scale_kind in ("uint8", _E8M0)
+        code, scale_type = _type_of(codes), _type_of(scales)
+        is_e8m0 = scale_type in ("uint8", _E8M0)
         packed = code in ("uint8", "F4") or (code == "int8" and is_e8m0)
         if packed:
             return self._scale_packed(base, codes, scales, is_e8m0)
-        if not is_e8m0 and scale_kind not in _SCALES:
+        if not is_e8m0 and scale_type not in _SCALES:
             raise _RefusedError(f"expected scales of type float32, bfloat16 or float16, got {_describe(scales)}")
         table = _INT8 if code == "int8" else CodeTable(_FLOAT8[code], 8)
         grid, group = self._fit_scales(codes.shape, scales, _MX_GROUP if is_e8m0 else None)

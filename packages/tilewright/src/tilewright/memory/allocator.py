@@ -185,13 +185,13 @@ class Allocator(Drawable):
             raise MemoryConfigError(
                 f"the spec is for {spec.known_chip}, but the allocator is for {self.chip}; use spec.with_chip(...)"
             )
-        kind, size = spec.memory.buffer_type, spec.allocated_bytes
+        buffer_type, size = spec.memory.buffer_type, spec.allocated_bytes
         for violation in placement_violations(spec, any_size=True):
             raise violation.error(str(violation))
         if not size:
-            return Allocation(self._take_number(), kind, EMPTY_ADDRESS, 0, spec)
+            return Allocation(self._take_number(), buffer_type, EMPTY_ADDRESS, 0, spec)
         total = spec.paging.num_shards * spec.paging.shard_pages * spec.aligned_page_bytes
-        return self._allocate(kind, size, total, len(spec.used_banks), spec)
+        return self._allocate(buffer_type, size, total, len(spec.used_banks), spec)
 
     def allocate_bytes(self, size: int, buffer_type: BufferTypeLike) -> Allocation:
         """Return a block of `size` bytes per bank of `buffer_type`, rounded up to the alignment of the chip.
@@ -199,9 +199,9 @@ class Allocator(Drawable):
         >>> Allocator("wormhole_n150").allocate_bytes(100, "l1").size
         128
         """
-        kind = BufferType.of(buffer_type)
-        unit, banks = self.chip.allocation_alignment, self.chip.banks(kind)
-        return self._allocate(kind, max(unit, round_up(size, unit)), size * banks, banks, None)
+        memory = BufferType.of(buffer_type)
+        unit, banks = self.chip.allocation_alignment, self.chip.banks(memory)
+        return self._allocate(memory, max(unit, round_up(size, unit)), size * banks, banks, None)
 
     def reserve(self, address: int, size: int, buffer_type: BufferTypeLike) -> Allocation:
         """Allocate the `size` bytes at an `address` of `buffer_type`, which must be free, and return the block.
@@ -217,26 +217,28 @@ class Allocator(Drawable):
             )
         return self._record(region, BufferType.of(buffer_type), address, size, None)
 
-    def _allocate(self, kind: BufferType, size: int, total: int, banks: int, spec: TensorSpec | None) -> Allocation:
-        region = self._region(kind)
+    def _allocate(
+        self, buffer_type: BufferType, size: int, total: int, banks: int, spec: TensorSpec | None
+    ) -> Allocation:
+        region = self._region(buffer_type)
         address = region.allocate(size)
         if address is None:
-            view = self.memory_view(kind)
+            view = self.memory_view(buffer_type)
             raise OutOfMemory(
-                f"{total} bytes of {kind} over {count_of(banks, 'bank')} need {size} bytes per bank, but the largest"
-                f" free block has {view.largest_free}: a bank has {view.bank_bytes} bytes, {view.allocated} allocated"
-                f" and {view.free} free; fit lists alternatives"
+                f"{total} bytes of {buffer_type} over {count_of(banks, 'bank')} need {size} bytes per bank, but the"
+                f" largest free block has {view.largest_free}: a bank has {view.bank_bytes} bytes, {view.allocated}"
+                f" allocated and {view.free} free; fit lists alternatives"
             )
-        return self._record(region, kind, address, size, spec)
+        return self._record(region, buffer_type, address, size, spec)
 
     def _take_number(self) -> int:
         self._next_number += 1
         return self._next_number - 1
 
     def _record(
-        self, region: _AddressRange, kind: BufferType, address: int, size: int, spec: TensorSpec | None
+        self, region: _AddressRange, buffer_type: BufferType, address: int, size: int, spec: TensorSpec | None
     ) -> Allocation:
-        allocation = Allocation(self._take_number(), kind, address, size, spec)
+        allocation = Allocation(self._take_number(), buffer_type, address, size, spec)
         region.allocations[address] = allocation
         return allocation
 
@@ -258,12 +260,12 @@ class Allocator(Drawable):
         del region.allocations[allocation.address]
         region.free(allocation.address, allocation.end)
 
-    def _region(self, kind: BufferType) -> _AddressRange:
-        if kind not in self._regions:
+    def _region(self, buffer_type: BufferType) -> _AddressRange:
+        if buffer_type not in self._regions:
             raise MemoryConfigError(
-                f"{kind} is not a memory of a chip; use one of {', '.join(map(str, self._regions))}"
+                f"{buffer_type} is not a memory of a chip; use one of {', '.join(map(str, self._regions))}"
             )
-        return self._regions[kind]
+        return self._regions[buffer_type]
 
     def memory_view(self, buffer_type: BufferTypeLike) -> MemoryView:
         """Return the state of the memory `buffer_type`.
@@ -271,12 +273,12 @@ class Allocator(Drawable):
         >>> Allocator("wormhole_n150", l1_small_size=1000).memory_view("l1_small").bank_bytes
         1024
         """
-        kind = BufferType.of(buffer_type)
-        region = self._region(kind)
+        memory = BufferType.of(buffer_type)
+        region = self._region(memory)
         sizes = [high - low for low, high in region.blocks]
         total, free = region.end - region.start, sum(sizes)
         blocks = tuple([region.allocations[address] for address in sorted(region.allocations)])
-        return MemoryView(kind, self.chip.banks(kind), total, total - free, free, max(sizes, default=0), blocks)
+        return MemoryView(memory, self.chip.banks(memory), total, total - free, free, max(sizes, default=0), blocks)
 
     def lowest_address(self, buffer_type: BufferTypeLike) -> int:
         """Return the lowest allocated address of `buffer_type`, or its end if nothing is allocated.
@@ -306,7 +308,7 @@ class Allocator(Drawable):
         L1: 2048 of 1393312 bytes in each of 64 banks used, largest free block 1391264
              1497088 - 1499136         2048 bytes  [64, 64] bfloat16, interleaved in L1
         """
-        views = [self.memory_view(kind) for kind in self._regions]
+        views = [self.memory_view(buffer_type) for buffer_type in self._regions]
         return "\n".join(str(view) for view in views if view.bank_bytes)
 
 
@@ -506,7 +508,7 @@ def check_fit(
             if _all_fit([*specs[:index], option.spec, *specs[index + 1 :]], Allocator(target, *reserved), circular)
         )
         options = list(islice(fitting, MAX_ALTERNATIVES))
-    views = tuple([allocator.memory_view(kind) for kind in ("dram", "l1", "l1_small")])
+    views = tuple([allocator.memory_view(buffer_type) for buffer_type in ("dram", "l1", "l1_small")])
     return Fit(target, fits, tuple(tensors), views, circular, tuple(problems), tuple(options), tuple(remedies), mesh)
 
 

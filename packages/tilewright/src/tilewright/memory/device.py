@@ -321,9 +321,9 @@ class Device(Drawable):
         self._bank_bytes(place, address, array.size, buffer_type)[:] = array
 
     def _bank_bytes(self, place: CoreLike | int, address: int, size: int, buffer_type: BufferTypeLike) -> Bytes:
-        kind = BufferType.of(buffer_type)
-        bank = place if isinstance(place, int) else self.chip.bank_of(place, kind)
-        return self._banks[kind.is_l1].at(bank, address, size)
+        memory = BufferType.of(buffer_type)
+        bank = place if isinstance(place, int) else self.chip.bank_of(place, memory)
+        return self._banks[memory.is_l1].at(bank, address, size)
 
     def bank_memory(self, buffer_type: BufferTypeLike) -> BankMemory:
         """Return the bytes of all banks of the memory `buffer_type`.
@@ -362,8 +362,8 @@ class Device(Drawable):
         """
         path = as_path(folder)
         path.mkdir(parents=True, exist_ok=True)
-        kinds = ("dram", "trace", "l1", "l1_small")
-        blocks = [block for kind in kinds for block in self.memory_view(kind).allocations]
+        buffer_types = ("dram", "trace", "l1", "l1_small")
+        blocks = [block for buffer_type in buffer_types for block in self.memory_view(buffer_type).allocations]
         ranges, checksums = {}, {}
         for is_l1, banks in self._banks.items():
             own = [block for block in blocks if block.buffer_type.is_l1 == is_l1]
@@ -401,7 +401,7 @@ class Device(Drawable):
             content = json.loads(text)
             dumped_from = (content["chip"], content["dispatch"])
             ranges = {str(name): (int(low), int(high)) for name, (low, high) in content["ranges"].items()}
-            blocks = [(str(kind), int(address), int(size)) for kind, address, size in content["allocations"]]
+            blocks = [(str(memory), int(address), int(size)) for memory, address, size in content["allocations"]]
             checksums = {str(file): int(checksum) for file, checksum in content["crc32"].items()}
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as problem:
             raise MemoryConfigError(f"{path / MANIFEST} is damaged ({problem}); dump the device again") from None
@@ -421,8 +421,8 @@ class Device(Drawable):
                 if crc32(image.data) != checksums.get(file):
                     raise MemoryConfigError(f"{file} does not match {MANIFEST}; dump the device again")
                 banks.at(bank, low, image.size)[:] = image
-        for kind, address, size in blocks:
-            device.allocator.reserve(address, size, kind)
+        for buffer_type, address, size in blocks:
+            device.allocator.reserve(address, size, buffer_type)
         return device
 
 

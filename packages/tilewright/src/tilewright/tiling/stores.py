@@ -175,7 +175,7 @@ def validate_open(array: object) -> None:
 
 
 def _is_from_package(array: object, package: str) -> bool:
-    return any(kind.__module__.partition(".")[0] == package for kind in type(array).__mro__)
+    return any(base.__module__.partition(".")[0] == package for base in type(array).__mro__)
 
 
 def inner_arrays(array: Any) -> Iterator[Any]:
@@ -244,11 +244,11 @@ def _zarr_location(array: Any) -> StoreLocation:
     store = getattr(array, "store_path", array).store
     while type(store).__name__ not in ("MemoryStore", "KVStore") and hasattr(store, "_store"):
         store = store._store  # a logging or caching wrapper
-    kinds = {kind.__name__ for kind in type(store).__mro__}
+    class_names = {base.__name__ for base in type(store).__mro__}
     fs = getattr(store, "fs", None)
     if fs is not None:
         return _fsspec_location(fs, f"{store.path}/{path}")
-    if "ObjectStore" in kinds:
+    if "ObjectStore" in class_names:
         return _obstore_location(store.store, path)
     for owner in (getattr(store, name, None) for name in ("_store_dict", "_mutable_mapping", "root")):
         if hasattr(owner, "keys"):
@@ -256,7 +256,7 @@ def _zarr_location(array: Any) -> StoreLocation:
                 ("memory", id(owner), path), f"a zarr {type(store).__name__} in the memory of this process"
             )
     folder = getattr(store, "root", None) or getattr(store, "path", None)
-    if kinds & {"LocalStore", "DirectoryStore", "NestedDirectoryStore"}:
+    if class_names & {"LocalStore", "DirectoryStore", "NestedDirectoryStore"}:
         return StoreLocation(("file", os.path.realpath(os.path.join(str(folder), path))))
     if folder is not None:
         return StoreLocation((type(store).__name__, os.path.realpath(str(folder)), path))
@@ -264,10 +264,10 @@ def _zarr_location(array: Any) -> StoreLocation:
 
 
 def _obstore_location(store: Any, path: str) -> StoreLocation:
-    kind = type(store).__name__
-    if kind == "LocalStore":
+    store_class = type(store).__name__
+    if store_class == "LocalStore":
         return StoreLocation(("file", os.path.realpath(os.path.join(str(store.prefix or "/"), path))))
-    if kind == "MemoryStore":
+    if store_class == "MemoryStore":
         return StoreLocation(("memory", id(store), path), "an obstore MemoryStore in the memory of this process")
     return StoreLocation(("obstore", repr(store), path))
 
@@ -329,16 +329,16 @@ def reject_array_wrappers(array: object, name: str) -> None:
 
     >>> reject_array_wrappers(np.zeros(3), "the source")
     """
-    kind = type(array)
+    array_class = type(array)
     if isinstance(array, np.ma.MaskedArray):
         lost, remedy = "mask", "pass array.filled(value), and the mask as another source if the compute needs it"
     elif hasattr(array, "magnitude") and hasattr(array, "units"):
         lost, remedy = "units", "pass array.magnitude"
-    elif isinstance(array, np.ndarray) and kind not in (np.ndarray, np.memmap):
+    elif isinstance(array, np.ndarray) and array_class not in (np.ndarray, np.memmap):
         lost, remedy = "extra information", "pass numpy.asarray(array) if it may be dropped"
     else:
         return
-    raise TransferError(f"{name} is a {kind.__name__}, and its {lost} would be lost; {remedy}")
+    raise TransferError(f"{name} is a {array_class.__name__}, and its {lost} would be lost; {remedy}")
 
 
 def chunk_shape(array: object) -> tuple[int, ...] | None:
@@ -654,7 +654,7 @@ def is_stored(array: object) -> bool:
 
 def _is_local(store: object) -> bool:
     """Return whether the coroutines of a zarr store run on any event loop, also behind wrappers that log or count."""
-    while not _LOCAL_STORES & {kind.__name__ for kind in type(store).__mro__}:
+    while not _LOCAL_STORES & {base.__name__ for base in type(store).__mro__}:
         if not hasattr(store, "_store"):
             return False
         store = store._store

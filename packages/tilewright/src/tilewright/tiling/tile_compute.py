@@ -149,9 +149,9 @@ def _reject_result(result: object, step: Step) -> None:
     for value in result if isinstance(result, (tuple, list)) else (result,):
         if value is None or any(_is_same_array(value, out) for out in step.outputs):
             continue
-        kind = f"an array of shape {value.shape}" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"
+        returned = f"an array of shape {value.shape}" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"
         remedy = "write into the output view, as in out[...] = result" if step.outputs else "append it to a list"
-        raise TransferError(f"the compute of tile {step.tile} returned {kind}, which would be lost; {remedy}")
+        raise TransferError(f"the compute of tile {step.tile} returned {returned}, which would be lost; {remedy}")
 
 
 def _is_same_array(value: object, out: Array) -> bool:
@@ -466,12 +466,12 @@ class PipelineSpec(Drawable):
         )
 
 
-def _validate_operands(operands: Sequence[Operand], kind: type[Operand]) -> tuple[Operand, ...]:
+def _validate_operands(operands: Sequence[Operand], expected_class: type[Operand]) -> tuple[Operand, ...]:
     """Return the inputs or outputs of a pipeline as a tuple; raise for anything else, such as a plain array."""
     items = operands if isinstance(operands, (list, tuple)) else [operands]
     for item in items:
-        if not isinstance(item, kind):
-            name = kind.__name__
+        if not isinstance(item, expected_class):
+            name = expected_class.__name__
             raise TypeError(
                 f"expected a list of {name}, got {type(item).__name__}; write [{name}(array, Tiler(array.shape, tile))]"
             )
