@@ -34,6 +34,28 @@ def format_extents(extents: Iterable[int], none: str = "") -> str:
     return " x ".join(map(str, extents)) or none
 
 
+def spell_extents(extents: Iterable[int], none: str = "") -> str:
+    """Return extents as they are typed, which `parse_extents` reads; `none` if there are none.
+
+    >>> spell_extents((4, 60, 90)), spell_extents((), "scalar")
+    ('4x60x90', 'scalar')
+    """
+    return "x".join(map(str, extents)) or none
+
+
+def parse_extents(text: str) -> tuple[int, ...] | None:
+    """Return whole numbers written as 4x60x90, 4,60,90 or (4, 60, 90), () for none, or None if that is not what it is.
+
+    >>> parse_extents("4x60x90"), parse_extents("(2, 33)"), parse_extents("()"), parse_extents("4xfoo")
+    ((4, 60, 90), (2, 33), (), None)
+    """
+    content = text.strip()
+    if content[:1] in ("(", "[") and content[-1:] in (")", "]"):
+        content = content[1:-1].strip()
+    parts = re.split(r"\s*[xX×,]\s*|\s+", content.rstrip(", ")) if content else []
+    return tuple(map(int, parts)) if all(re.fullmatch("[0-9]+", part) for part in parts) else None
+
+
 def format_number(value: float, digits: int) -> str:
     """Return a number with `digits` significant digits, and all digits before the point up to six of them.
 

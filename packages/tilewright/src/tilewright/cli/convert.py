@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .._text import count_of, format_bytes, format_table
+from .._text import count_of, format_bytes, format_table, spell_extents
 from ..errors import UnreachableError
 from .console import Answer, CommandError, Console, ExitCode, Progress, table_width
 from .options import SIZE, ParamType, SpecOptions, group_options, spec_options
@@ -238,7 +238,7 @@ def _format_plan(plan: ConversionPlan, seconds: float) -> str:
     rows = [
         (
             item.name,
-            f"{item.source.kind} {format_shape(item.source_shape)}",
+            f"{item.source.kind} {spell_extents(item.source_shape, 'scalar')}",
             _describe_target(item),
             format_bytes(item.bytes_out),
         )
@@ -261,11 +261,7 @@ def _describe_target(item: ConversionItem) -> str:
     spec, turned = item.target.spec, item.target.order is not None
     tiles = f"in {spec.tile.height}x{spec.tile.width}" if spec.is_tiled else "in rows"
     shards = "" if spec.memory.sharding is None else f", {spec.memory.memory_layout.name.lower()}"
-    return f"{spec.dtype} {format_shape(spec.shape.logical) + ' ' if turned else ''}{tiles}{shards}"
-
-
-def format_shape(shape: tuple[int, ...]) -> str:
-    return "x".join(map(str, shape)) or "scalar"
+    return f"{spec.dtype} {spell_extents(spec.shape.logical, 'scalar') + ' ' if turned else ''}{tiles}{shards}"
 
 
 def format_seconds(seconds: float) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
-from .._text import canonical_word, parse_size
+from .._text import canonical_word, parse_extents, parse_size
 from ..errors import MemoryConfigError
 from .program import SectionedOption, refuse_options
 from .subjects import shorten
@@ -123,11 +123,10 @@ def integer_list(what: str, example: str, count: int | None = None) -> ParsedTyp
 
 def _parse_shape(text: str) -> tuple[int, ...]:
     """Return extents, as in 4x60x90; a single number is a vector, and () has no dimensions."""
-    content = text.strip().strip("()[]").replace(" ", "")
-    parts = re.split(r"[x×X,]", content.rstrip(",")) if content else []
-    if not text.strip() or not all(part.isascii() and part.isdigit() for part in parts):
+    extents = parse_extents(text) if text.strip() else None
+    if extents is None:
         raise ValueError(f"{shorten(text)!r} is not a shape; write extents as 4x60x90")
-    return tuple([int(part) for part in parts])
+    return extents
 
 
 def _parse_byte_count(text: str) -> int:
@@ -155,10 +154,9 @@ def _parse_grid(text: str) -> Any:
 
 def _parse_device(text: str) -> int | tuple[int, ...]:
     """Return a device of a mesh: its coordinate, as in 1,0, or its number."""
-    parts = text.strip().strip("()[]").split(",")
-    if not all(part.strip().isascii() and part.strip().isdigit() for part in parts):
+    numbers = parse_extents(text)
+    if not numbers:
         raise ValueError(f"{text!r} is not a device of a mesh; write its coordinate as 1,0, or its number")
-    numbers = tuple([int(part) for part in parts])
     return numbers if len(numbers) > 1 else numbers[0]
 
 

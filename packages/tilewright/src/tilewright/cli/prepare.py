@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .._text import count_of, format_bytes, format_table
+from .._text import count_of, format_bytes, format_table, spell_extents
 from .console import Answer, ExitCode, Progress, check_output_path, save_picture, table_width, wrap_lines
-from .convert import RunOptions, format_seconds, format_shape, run_options
+from .convert import RunOptions, format_seconds, run_options
 from .fit import fit_to_json, format_fit
 from .options import MACHINE, SHAPE
 from .program import option_in, refuse_options, verb
@@ -250,7 +250,7 @@ def _format_plan(plan: ConversionPlan, fitting: Fit) -> str:
     groups: dict[tuple[str, ...], list[ConversionItem]] = {}
     for item in plan.items:
         facts = (
-            format_shape(item.spec.shape.logical),
+            spell_extents(item.spec.shape.logical, "scalar"),
             str(item.spec.memory),
             "replicated" if item.mesh is None else item.mesh.summary,
         )

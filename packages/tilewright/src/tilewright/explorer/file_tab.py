@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from .._text import spell_extents
 from ..errors import FileFormatError, TilewrightError
 from ..files import TensorFacts, inspect
 from ..formats import format_of
@@ -57,7 +58,7 @@ def _describe_tensor(tensor: TensorFacts) -> dict[str, Any]:
     words, note = _spell_tensor(tensor)
     return {
         "name": tensor.name,
-        "shape": "x".join(map(str, tensor.shape)) or "scalar",
+        "shape": spell_extents(tensor.shape, "scalar"),
         "format": tensor.format or tensor.kind,
         "placed": tensor.placed,
         "bytes": tensor.nbytes,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeAlias, TypeVar
 
-from .._text import canonical_word, parse_size
+from .._text import canonical_word, parse_extents, parse_size, spell_extents
 from ..errors import LayoutError, MemoryConfigError, TilewrightError
 from ..formats import format_of
 from ..memory import (
@@ -28,6 +28,7 @@ from ..memory import (
     height_sharded,
     interleaved,
     nd_sharded,
+    parse_grid,
     placement_violations,
     width_sharded,
 )
@@ -67,7 +68,6 @@ _NOUNS = {
     "core": "a core",
     "times": "a list of times",
 }  # the content of a field of several integers
-_RANGE = re.compile(r"\(?(\d+),(\d+)\)?(?:-\(?(\d+),(\d+)\)?)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,17 +105,14 @@ def parse_integers(fields: FormFields, field: str, example: str, most: int = MAX
     ((4, 60, 90), (2, 33), ())
     """
     text = fields.get(field, "").strip()
-    inner = text[1:-1] if text[:1] in ("(", "[") and text[-1:] in (")", "]") else text
-    if not inner.strip():
-        return ()
-    parts = [part.strip() for part in re.split(r"[x×*,\s]+", inner.strip().strip(","))]
-    if not all(re.fullmatch(r"[0-9]+", part) for part in parts):
+    numbers = parse_extents(text)
+    if numbers is None:
         raise FieldError(field, f"{text!r} is not {_NOUNS.get(field, 'a whole number')}; write it as {example}")
-    if len(parts) > most:
-        raise FieldError(field, f"{text!r} has {len(parts)} numbers, expected at most {most}; write it as {example}")
-    if max(map(len, parts)) > MAX_DIGITS:
+    if len(numbers) > most:
+        raise FieldError(field, f"{text!r} has {len(numbers)} numbers, expected at most {most}; write it as {example}")
+    if max(numbers, default=0) >= 10**MAX_DIGITS:
         raise FieldError(field, f"a number in {text!r} is too large; use at most {MAX_DIGITS} digits")
-    return tuple(map(int, parts))
+    return numbers
 
 
 def parse_integer(fields: FormFields, field: str, default: int) -> int:
@@ -155,19 +152,11 @@ def parse_cores(fields: FormFields, chip: Chip) -> CoreRangeSet:
     text = fields.get("grid", "").strip()
     if not text:
         return CoreRangeSet.of(tuple(chip.shard_grid(fields.get("buffer") or "dram")))
-    parts = text.replace("+", " ").split()
-    matches = [match for part in parts if (match := _RANGE.fullmatch(part))]
-    if len(matches) == len(parts) and "," in text and "-" in text:
-        corners = [[int(number) for number in match.groups() if number is not None] for match in matches]
-        ranges = [((c[0], c[1]), (c[-2], c[-1])) for c in corners]
-        sizes = [(last[0] - first[0] + 1) * (last[1] - first[1] + 1) for first, last in ranges]
-    else:
-        columns, rows = (*parse_integers(fields, "grid", "8x8, or as ranges 0,0-3,1+5,0-6,1", 2), 0, 0)[:2]
-        if not columns or not rows:
-            raise FieldError("grid", f"{text!r} is not a grid of cores; give columns x rows, such as 8x8")
-        ranges, sizes = [((0, 0), (columns - 1, rows - 1))], [columns * rows]
-    if sum(sizes) > MAX_CORES:
-        raise FieldError("grid", f"{text!r} has {sum(sizes)} cores; use at most {MAX_CORES}")
+    grid = _attribute_errors("grid", lambda: parse_grid(text))
+    ranges = grid if isinstance(grid, list) else [((0, 0), (grid[0] - 1, grid[1] - 1))]
+    count = sum([(right - left + 1) * (bottom - top + 1) for (left, top), (right, bottom) in ranges])
+    if count > MAX_CORES:
+        raise FieldError("grid", f"{text!r} has {count} cores; use at most {MAX_CORES}")
     return _attribute_errors("grid", lambda: CoreRangeSet(ranges))
 
 
@@ -264,7 +253,7 @@ def spell_mesh(mesh: Mesh) -> dict[str, str]:
     {'shape': '64x96', 'mesh': '2x2', 'cut': '-,1'}
     """
     cuts = ",".join(["-" if cut is None else str(cut) for cut in mesh.topology.placements])
-    return {"shape": format_extents(mesh.global_shape), "mesh": format_extents(mesh.shape), "cut": cuts}
+    return {"shape": spell_extents(mesh.global_shape), "mesh": spell_extents(mesh.shape), "cut": cuts}
 
 
 def parse_device(fields: FormFields, mesh: Mesh) -> tuple[int, ...]:
@@ -323,21 +312,21 @@ def spell_spec(spec: TensorSpec) -> dict[str, str]:
     if chip.name not in chip_names() or chip != Chip.named(chip.name, chip.dispatch):
         raise MemoryConfigError(f"the explorer supports the shipped chips only, got {chip!r}")
     words = {
-        "shape": format_extents(spec.shape.logical),
+        "shape": spell_extents(spec.shape.logical),
         "dtype": spec.dtype.name,
         "layout": spec.page_layout.name.lower(),
-        "tile": format_extents(spec.tile.shape),
+        "tile": spell_extents(spec.tile.shape),
         "memory": "interleaved",
         "buffer": spec.memory.buffer_type.name.lower(),
         "chip": chip.name,
         "dispatch": chip.dispatch,
     }
     if spec.alignment is not None:
-        words["alignment"] = format_extents(spec.alignment)
+        words["alignment"] = spell_extents(spec.alignment)
     sharding = spec.memory.sharding
     if sharding is not None:
         words["memory"] = _sharding_name(spec.memory, sharding)
-        words |= {"grid": _spell_grid(sharding.grid), "shard": format_extents(sharding.shape)}
+        words |= {"grid": _spell_grid(sharding.grid), "shard": spell_extents(sharding.shape)}
         words |= {"orientation": sharding.orientation.name.lower()}
         if words["memory"] == "nd_sharded":
             words["distribution"] = sharding.distribution.name.lower()
@@ -358,15 +347,6 @@ def _spell_grid(grid: CoreRangeSet) -> str:
     if len(grid) == 1 and tuple(first.start) == (0, 0):
         return f"{first.width}x{first.height}"
     return "+".join(f"{r.start.x},{r.start.y}-{r.end.x},{r.end.y}" for r in grid.ranges)
-
-
-def format_extents(extents: tuple[int, ...]) -> str:
-    """Return extents as text.
-
-    >>> format_extents((4, 60, 90))
-    '4x60x90'
-    """
-    return "x".join(map(str, extents))
 
 
 def parse_element(fields: FormFields, spec: TensorSpec) -> tuple[int, ...]:

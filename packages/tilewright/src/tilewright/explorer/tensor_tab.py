@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._text import spell_extents
 from ..errors import OutOfMemory, TilewrightError
 from ..memory import Allocator, TensorSpec, explain, explain_address, fit, format_devices, placement_violations
 from ..tiling import Schedule, Tiler
@@ -23,7 +24,6 @@ from .form import (
     FieldError,
     FormFields,
     attribute_scene,
-    format_extents,
     parse_bytes,
     parse_device,
     parse_element,
@@ -87,12 +87,12 @@ def describe_placement(fields: FormFields) -> dict[str, Any]:
 def _describe_spec(spec: TensorSpec, words: dict[str, str]) -> dict[str, Any]:
     sharding = spec.memory.sharding
     facts = {
-        "shape": format_extents(spec.shape.logical),
-        "padded shape": format_extents(spec.padded_shape),
-        "stored as": f"{format_extents(spec.physical_shape)} matrix",
-        "page": f"{format_extents(spec.page_shape)}, {spec.page_bytes} bytes",
+        "shape": spell_extents(spec.shape.logical),
+        "padded shape": spell_extents(spec.padded_shape),
+        "stored as": f"{spell_extents(spec.physical_shape)} matrix",
+        "page": f"{spell_extents(spec.page_shape)}, {spec.page_bytes} bytes",
         "pages": str(spec.num_pages),
-        "shard": "none" if sharding is None else format_extents(sharding.shape),
+        "shard": "none" if sharding is None else spell_extents(sharding.shape),
     }
     if any(placement_violations(spec, any_size=True)):
         facts["bytes"] = str(spec.nbytes)
@@ -305,7 +305,7 @@ def memory_picture(fields: FormFields) -> Scene:
     spec = require_placement(require_drawable(parse_spec(fields)))
     allocator = Allocator(spec.known_chip)
     block = allocator.allocate(spec)
-    names = {block.number: f"{format_extents(spec.shape.logical)} {spec.dtype}"}
+    names = {block.number: f"{spell_extents(spec.shape.logical)} {spec.dtype}"}
     circular = parse_bytes(fields, "circular")
     if circular and spec.memory.buffer_type.is_l1:
         circular_block = allocator.reserve(allocator.start_address("l1"), circular, "l1")
@@ -334,7 +334,7 @@ def pipeline_tiler(fields: FormFields) -> Tiler:
     """
     spec = parse_spec(fields)
     shape = spec.shape.logical or (1,)
-    tile = parse_integers(fields, "tile_moved", format_extents(shape)) or _default_tile(spec)
+    tile = parse_integers(fields, "tile_moved", spell_extents(shape)) or _default_tile(spec)
     if len(tile) < len(shape):
         tile = (1,) * (len(shape) - len(tile)) + tile
     overlap = parse_integer(fields, "overlap", 0)

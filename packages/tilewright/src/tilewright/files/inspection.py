@@ -11,7 +11,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from .._text import count_of, format_bytes, format_count, format_extents, format_table
+from .._text import count_of, format_bytes, format_count, format_extents, format_table, spell_extents
 from ..display import Drawable
 from ..errors import LayoutError
 from ..memory import ChipLike, DeviceLike, MemoryConfig, Mesh, TensorSpec, format_devices, format_steps
@@ -114,7 +114,7 @@ class TensorFacts:
         rows = [("section", "shape", "type", "bytes in the file")]
         for part in self.sections:
             start, end = part.byte_range
-            rows.append((part.name, "x".join(map(str, part.shape)) or "scalar", part.kind, f"{start} to {end}"))
+            rows.append((part.name, spell_extents(part.shape, "scalar"), part.kind, f"{start} to {end}"))
         return format_table(rows)
 
     def _part_lines(self) -> list[str]:
@@ -264,7 +264,7 @@ class Inspection(Drawable):
         on_mesh = any(tensor.mesh is not None for tensor in listed)
         rows = [("tensor", "shape", "format", "size", "padding", *(("mesh",) if on_mesh else ()))]
         for tensor in listed:
-            shape = "x".join(map(str, tensor.shape)) or "scalar"
+            shape = spell_extents(tensor.shape, "scalar")
             share = f"{100 * tensor.padding_bytes / tensor.nbytes:.3g} %" if tensor.padding_bytes else "-"
             mesh = ("-" if tensor.mesh is None else tensor.mesh.summary,) if on_mesh else ()
             rows.append((tensor.name, shape, tensor.format or tensor.kind, format_bytes(tensor.nbytes), share, *mesh))

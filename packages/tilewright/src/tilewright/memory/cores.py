@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
+from .._text import parse_extents
 from ..errors import MemoryConfigError
 from ..layout import as_integer
 
@@ -126,9 +127,8 @@ def parse_grid(text: str) -> tuple[int, int] | list[tuple[tuple[int, int], tuple
     ((12, 1), [((0, 0), (3, 1)), ((5, 0), (5, 0))])
     """
     content = text.replace(" ", "")
-    plain = re.fullmatch(r"([0-9]+)[xX×]([0-9]+)", content)
-    if plain:
-        return int(plain[1]), int(plain[2])
+    if "," not in content and (extents := parse_extents(content)) is not None and len(extents) == 2:
+        return extents[0], extents[1]
     ranges = [re.fullmatch(r"\(?(\d+),(\d+)\)?(?:-\(?(\d+),(\d+)\)?)?", part) for part in content.split("+")]
     if not all(ranges):
         raise MemoryConfigError(f"{text!r} is not a grid; write columns x rows as 8x4, or ranges as 0,0-3,1+5,0-5,1")

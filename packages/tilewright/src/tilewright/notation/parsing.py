@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .._text import spell_extents
 from ..errors import FileFormatError, LayoutError
 from ..layout import LayoutLike, Swizzle, product_each
 from ..layout import parse as parse_own
@@ -171,7 +172,7 @@ def _find_attribute(text: str) -> str | None:
 
 def _surround(attribute: str, shape: tuple[int, ...]) -> str:
     """Return a type with a layout attribute of MLIR, a given shape, and an element type that nobody stated."""
-    extents = "x".join(map(str, shape))
+    extents = spell_extents(shape)
     if attribute.startswith("strided"):
         return f"memref<{extents}xf32, {attribute}>"
     is_memory = "shared" in attribute.partition("<")[0]

@@ -10,7 +10,7 @@ from math import prod
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from .._integers import ceil_div, round_up
-from .._text import MAX_RANK, TextCursor
+from .._text import MAX_RANK, TextCursor, spell_extents
 from ..errors import FileFormatError, LayoutError, MemoryConfigError, TilewrightError
 from ..formats import Format, FormatLike, format_of
 from ..memory import (
@@ -506,7 +506,7 @@ class MlirLayout:
         return MemoryConfig(self.memory_layout or "", self.memref.space, ShardSpec(self.core_ranges, shard))
 
     def __str__(self) -> str:
-        grid = "x".join(map(str, self.grid)) + (f", {self.grid_map}" if self.grid_map else "")
+        grid = spell_extents(self.grid) + (f", {self.grid_map}" if self.grid_map else "")
         parts = [str(self.map), f"<{grid}>"]
         if self.mesh:
             parts.append(f"mesh = {self.mesh}")
@@ -679,16 +679,17 @@ def _check_shape(layout: MlirLayout, shape: tuple[int, ...]) -> LayoutVerdict:
         reason = f"map has {layout.map.dims} dims, tensor has rank {len(shape)}"
         return LayoutVerdict("violated", "error", memref, None, reason)
     if layout.is_sharded and len(layout.map.constants) != len(layout.grid):
-        reason = f"map has {len(layout.map.constants)} results, the grid {_by(layout.grid)} has rank {len(layout.grid)}"
+        grid = f"the grid {spell_extents(layout.grid)} has rank {len(layout.grid)}"
+        reason = f"map has {len(layout.map.constants)} results, {grid}"
         return LayoutVerdict("violated", "error", memref, None, reason)
     expected = expected_memref(layout, shape)
     if _needs_unit_grid(layout) and set(layout.grid) - {1}:
-        reason = f"grid must be {_by((1,) * len(layout.grid))}, got {_by(layout.grid)}"
+        reason = f"grid must be {spell_extents((1,) * len(layout.grid))}, got {spell_extents(layout.grid)}"
         return LayoutVerdict("violated", "error", memref, expected, reason)
     if memref == expected:
         return LayoutVerdict("satisfied", "ok", memref, expected)
     severity, remark = _grade(layout, shape, expected)
-    reason = f"memref is {_by(memref)}, rule gives {_by(expected)}: {remark}"
+    reason = f"memref is {spell_extents(memref)}, rule gives {spell_extents(expected)}: {remark}"
     return LayoutVerdict("violated", severity, memref, expected, reason)
 
 
@@ -735,7 +736,8 @@ def _grade(layout: MlirLayout, shape: tuple[int, ...], expected: tuple[int, ...]
     if layout.memory_layout in ("height_sharded", "width_sharded") and len(layout.grid) == 2:
         line = (cores, 1) if layout.memory_layout == "height_sharded" else (1, cores)
         if memref == _shard_of(layout, layout.map.extents(padded), line):
-            return "note", f"an older convention, in which a grid {_by(layout.grid)} is {cores} cores in a line"
+            grid = spell_extents(layout.grid)
+            return "note", f"an older convention, in which a grid {grid} is {cores} cores in a line"
     reserved, needed = prod(memref) * cores, prod(_in_tiles(layout, padded))
     if prod(memref) == prod(expected) or reserved == needed:
         return "note", f"another convention for the same {_count(reserved, unit)}"
@@ -743,10 +745,6 @@ def _grade(layout: MlirLayout, shape: tuple[int, ...], expected: tuple[int, ...]
     if reserved > needed:
         return "warning", f"it reserves {_count(reserved, unit)}{where}, the tensor needs {needed}"
     return "error", f"it holds {_count(reserved, unit)}{where}, the tensor needs {needed} and does not fit its layout"
-
-
-def _by(extents: tuple[int, ...]) -> str:
-    return "x".join(map(str, extents))
 
 
 def _count(number: int, unit: str) -> str:
