@@ -36,7 +36,7 @@ from tilewright.errors import DeviceError, FormatError, TransferError
 from tilewright.formats import ScalarFormat, scalar_format_of
 
 from .backend import KernelBackend
-from .codegen import Kernel, Tuning, generate_program, supports_formats
+from .codegen import Kernel, Tuning, formats_without_code, generate_program
 from .kernel_cache import load_or_compile, remove_entry
 
 # Plans compiled for a CUDA device by NVRTC through CuPy, and their launches.
@@ -149,7 +149,7 @@ def translate_errors(device: int) -> Iterator[None]:
         ) from problem
 
 
-def get_function(module: Any, name: str, dynamic_shared: int = 0) -> Any:
+def get_function(module: Any, name: str, dynamic_shared: int) -> Any:
     """Return a kernel of a module with a limit for the bytes of dynamic shared memory."""
     function = module.get_function(name)
     if dynamic_shared:
@@ -174,13 +174,13 @@ def load_module(text: str, device: int) -> Any:
     return module
 
 
-def compile_cubin(text: str, architecture: str, options: Sequence[str] = NVRTC_OPTIONS) -> bytes:
+def compile_cubin(text: str, architecture: str) -> bytes:
     """Return the machine code of a program for an architecture such as "90"."""
     nvrtc: Any = import_module("cupy").cuda.nvrtc
     program = nvrtc.createProgram(text, "tilewright.cu", (), ())
     try:
         fast = _FAST_COMPILE_OPTIONS if nvrtc.getVersion() >= (12, 9) else ()
-        nvrtc.compileProgram(program, (*options, *fast, f"-arch=sm_{architecture}"))
+        nvrtc.compileProgram(program, (*NVRTC_OPTIONS, *fast, f"-arch=sm_{architecture}"))
         return bytes(nvrtc.getCUBIN(program))
     except nvrtc.NVRTCError as problem:
         log = str(nvrtc.getProgramLog(program)).strip("\0 \n")
@@ -351,7 +351,7 @@ class CudaBackend(KernelBackend):
 
     def can_prepare(self, plan: Plan) -> bool:
         """Return whether a plan has one step, and formats that devices support."""
-        return not plan.stages and supports_formats(plan)
+        return not plan.stages and not formats_without_code(plan)
 
     def make_runner(self, plan: Plan, aligned: tuple[int, int]) -> CudaRunner:
         """Return the function that enqueues a plan of one step between addresses with two alignments in bytes."""

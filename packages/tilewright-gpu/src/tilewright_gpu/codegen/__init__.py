@@ -13,16 +13,5 @@ from .c_code import (
     reader_functions,
     writer_functions,
 )
-from .kernel import DEFAULTS, Kernel, Tuning, Tunings, vector_type
-from .program import Program, generate_program, shared_arrays, supports_formats, validate_formats
-
-__all__ = [
-    "DEFAULTS",
-    "Kernel",
-    "Program",
-    "Tuning",
-    "Tunings",
-    "generate_program",
-    "supports_formats",
-    "validate_formats",
-]
+from .kernel import DEFAULTS, Kernel, Tuning, vector_type
+from .program import formats_without_code, generate_program, shared_arrays

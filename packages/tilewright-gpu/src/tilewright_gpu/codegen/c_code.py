@@ -10,8 +10,7 @@ from importlib import resources
 from math import prod
 from string import Template
 
-from tilewright.errors import FormatError
-from tilewright.formats import BLOCK_FORMATS, BlockFormat, Format, PowerOfTwo, ScalarFormat, SmallFloat, bfloat16
+from tilewright.formats import BlockFormat, PowerOfTwo, ScalarFormat, SmallFloat, bfloat16
 
 # How the loops of a nest are distributed over threads, repeats and work-groups.
 
@@ -512,19 +511,6 @@ _WIDEN_PAIRS = """INLINE u32 four_codes_of_pairs(u32 ab, u32 cd, u32 shared) {
 }
 """
 _INSTRUCTIONS = {"nan": ("E4M3_PAIR", "1"), "ieee": ("E5M2_PAIR", "shared < 256u")}
-
-
-def validate_block_format(number_format: Format) -> None:
-    """Raise a FormatError if there is no device code for a format: for block formats that users define.
-
-    >>> from tilewright.formats import format_of
-    >>> validate_block_format(format_of("mxfp4"))
-    """
-    if number_format.has_blocks and BLOCK_FORMATS.get(number_format.name) != number_format:
-        raise FormatError(
-            f"{number_format.name} is not supported on devices, only scalar formats and {', '.join(BLOCK_FORMATS)};"
-            " use engine='reference' on the host"
-        )
 
 
 def counts_specials(element: BlockFormat) -> bool:

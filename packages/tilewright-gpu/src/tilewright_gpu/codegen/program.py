@@ -11,7 +11,7 @@ import numpy as np
 
 from tilewright.copying import MAX_BATCH, WIDEST, Plan
 from tilewright.errors import FormatError
-from tilewright.formats import Format, float32
+from tilewright.formats import BLOCK_FORMATS, Format, float32
 
 from .block_kernels import make_pack_kernel, make_unpack_kernel
 from .c_code import (
@@ -23,7 +23,6 @@ from .c_code import (
     needs_double,
     packing_functions,
     unpacking_functions,
-    validate_block_format,
 )
 from .copy_kernels import contiguous_axes, has_wide_vectors, make_copy_kernel, make_transpose_kernel, split_job
 from .kernel import EDGE_THREADS, Kernel, KernelJob, Tunings, tuning_by_kind
@@ -60,7 +59,12 @@ def generate_program(
     >>> [(kernel.name, kernel.groups, kernel.threads) for kernel in generate_program(plan, "cuda").kernels]
     [('tw_copy_0', 4, 256)]
     """
-    validate_formats(plan)
+    unknown = formats_without_code(plan)
+    if unknown:
+        raise FormatError(
+            f"{unknown[0]} is not supported on devices, only scalar formats and {', '.join(BLOCK_FORMATS)};"
+            " use engine='reference' on the host"
+        )
     tunings = tuning_by_kind(tuning)
     language = c_dialect(dialect, tunings["copy"].unroll)
     kernels: list[Kernel] = []
@@ -99,30 +103,17 @@ def _step_alignment(plan: Plan, step: Plan, aligned: tuple[int, int]) -> tuple[i
     return (WIDEST, aligned[1]) if step.packs else (aligned[0], WIDEST)
 
 
-def validate_formats(plan: Plan) -> None:
-    """Raise a FormatError if there is no device code for the formats of a plan.
+def formats_without_code(plan: Plan) -> list[str]:
+    """Return the names of the formats of a plan that have no device code: of block formats that users define.
 
     >>> from tilewright import Layout
     >>> from tilewright.copying import Placement, plan_copy
-    >>> validate_formats(plan_copy(Placement(Layout(4), "float32"), Placement(Layout(4), "bfloat16")))
+    >>> plan = plan_copy(Placement(Layout(32), "int8"), Placement(Layout(32), "mxfp4", tile_elements=32))
+    >>> formats_without_code(plan)
+    []
     """
-    for place in (plan.source, plan.target):
-        validate_block_format(place.format)
-
-
-def supports_formats(plan: Plan) -> bool:
-    """Return whether there is device code for the formats of a plan.
-
-    >>> from tilewright import Layout
-    >>> from tilewright.copying import Placement, plan_copy
-    >>> supports_formats(plan_copy(Placement(Layout(32), "int8"), Placement(Layout(32), "mxfp4", tile_elements=32)))
-    True
-    """
-    try:
-        validate_formats(plan)
-    except FormatError:
-        return False
-    return True
+    formats = (plan.source.format, plan.target.format)
+    return [element.name for element in formats if element.has_blocks and BLOCK_FORMATS.get(element.name) != element]
 
 
 def _split_operation(job: KernelJob) -> Iterator[KernelJob]:
