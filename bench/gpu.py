@@ -33,13 +33,11 @@ from math import exp, log, prod
 from typing import Any
 
 import tilewright as tw
-from tilewright.copying import Placement, copy, cuda, execute, plan_copy, tilize_batch
-from tilewright.copying.codegen import DEFAULTS, Tuning, generate_program
-from tilewright.copying.codegen.program import WIDE
+from tilewright.copying import Placement, Plan, copy, execute, load_engine, placement_of, plan_copy, tilize_batch
 from tilewright.copying.engine import as_operand
-from tilewright.copying.placement import placement_of
-from tilewright.copying.plan import Plan
 from tilewright.layout import tiled_layout
+from tilewright_gpu.codegen import DEFAULTS, Tuning, generate_program
+from tilewright_gpu.codegen.program import WIDE
 
 Task = Callable[[], Any]
 Move = Callable[[Any], Any]
@@ -143,9 +141,9 @@ class Bench:
         tasks: dict[str, Task] = {"copy": lambda: far.copy_(near)}
         if self.sweep:
             for label, tuning in distinct(plan).items():
-                tasks[label] = lambda tuning=tuning: cuda.run_plan(plan, *ends, tuning=tuning)
+                tasks[label] = lambda tuning=tuning: ends[1].backend.run_plan(plan, *ends, tuning=tuning)
         else:
-            tasks["ours"] = lambda: cuda.run_plan(plan, *ends)
+            tasks["ours"] = lambda: ends[1].backend.run_plan(plan, *ends)
             if self.peers and peer is not None and time.perf_counter() < self.end:
                 torch._dynamo.reset()
                 compiled = torch.compile(peer, dynamic=False)
@@ -176,7 +174,7 @@ class Bench:
         made = []
         for poison in POISONS:
             target.view(self.torch.uint8).fill_(poison)
-            cuda.run_plan(plan, *ends)
+            ends[1].backend.run_plan(plan, *ends)
             made.append(target.view(self.torch.uint8).clone() if not made else target.view(self.torch.uint8))
         return bool(self.torch.equal(*made)) and check()
 
@@ -483,7 +481,7 @@ def main() -> None:
     arguments.add_argument("--first-call", choices=("ours", "compiled"), help=argparse.SUPPRESS)
     arguments.add_argument("--json", help="write all ratios to this file as well")
     options = arguments.parse_args()
-    problem = cuda.unavailable_reason()
+    problem = load_engine("cuda").unavailable_reason()
     if problem:
         raise SystemExit(problem)
     if options.first_call:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.copying.engine import load_engine
+from tilewright.copying import load_engine
 from tilewright.tiling import Input, Output, Pipeline, Tiler
 
 SHAPE, TILE = (500, 700), (32, 64)

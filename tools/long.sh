@@ -31,8 +31,7 @@ sanitize) sh tools/sanitize.sh address ;;
 sanitize-threads) sh tools/sanitize.sh threads ;;
 test-aarch64) sh tools/aarch64.sh ;;
 test-opencl)
-    TILEWRIGHT_TEST_OPENCL=all $parallel -k "opencl or kernels or devices" $tests/copying \
-        $tests/tiling/test_kernels.py $tests/tensor/test_devices.py
+    TILEWRIGHT_TEST_OPENCL=all $parallel packages/tilewright-gpu/tests
     ;;
 mutants) # MUTANTS="--sample 40 src/tilewright/layout/tuples.py" asks for more of one file
     needs cosmic-ray 'cosmic-ray>=8.7,<9' 'coverage>=7'

@@ -38,6 +38,7 @@ PACKAGES = {
         "tilewright_mojo.std.gpu.host",
     ),
     "audit": ("tilewright_audit",),
+    "gpu": ("tilewright_gpu",),
 }
 
 

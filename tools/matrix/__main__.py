@@ -164,12 +164,13 @@ def examine(result: Result, python: str, products: Products, home: Path, log: Pa
     product = products.sdist if cell.from_sdist else products.wheels[cell.is_native]
     building = {"TILEWRIGHT_NATIVE": "1"} if cell.is_native else without_compiler({}, str(bin_folder))
 
+    # First, since extras ask for them: no index has this version yet.
+    run_logged([*pip, "install", "--no-deps", *map(str, products.companions)], log, environment)
     start = time.monotonic()
     extras = f"[{cell.extras}]" if cell.extras else ""
     requirements = cell.requirements(products.floors)
     run_logged([*pip, "install", f"{product}{extras}", *requirements], log, environment | building)
     result.install_seconds = time.monotonic() - start
-    run_logged([*pip, "install", "--no-deps", *map(str, products.companions)], log, environment)
     if result.install_seconds > limits.install:
         result.problems.append(f"pip install took {result.install_seconds:.0f} s, more than {limits.install:.0f}")
     tools = TEST_TOOLS + TOOLS_BESIDE_EXTRAS * bool(cell.extras)

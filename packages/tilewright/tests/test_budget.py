@@ -20,7 +20,7 @@ BUDGET = {
         "analysis": (1550, 6),
         "cli": (3250, 20),
         "conversion": (6850, 16),
-        "copying": (4460, 17),
+        "copying": (2210, 8),
         "cute": (1480, 6),
         "explorer": (1290, 9),
         "files": (5580, 19),
@@ -30,7 +30,7 @@ BUDGET = {
         "mojo": (3410, 15),
         "notation": (3370, 10),
         "tensor": (2430, 7),
-        "tiling": (5190, 15),
+        "tiling": (4560, 14),
         "traffic": (2080, 9),
         "ttl": (1460, 5),
         "ttnn": (3500, 13),
@@ -38,6 +38,10 @@ BUDGET = {
     },
     "tilewright_audit": {
         "(modules)": (4280, 16),
+    },
+    "tilewright_gpu": {
+        "(modules)": (1370, 6),
+        "codegen": (1620, 7),
     },
     "tilewright_mojo": {
         "(modules)": (1490, 12),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.copying import opencl
+from tilewright.copying import load_engine
 
 pytestmark = pytest.mark.slow
 
@@ -37,8 +37,9 @@ def test_the_script_runs_to_its_last_line(script, tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     last = done.stdout.rstrip().splitlines()[-1]
-    if script.name == "device_pipeline.py" and opencl.unavailable_reason() is not None:
-        assert last == f"not run: {opencl.unavailable_reason()}"
+    reason = load_engine("opencl").unavailable_reason()
+    if script.name == "device_pipeline.py" and reason is not None:
+        assert last == f"not run: {reason}"
     else:
         assert last.endswith(LAST_LINES[script.name])
     assert {path.name for path in tmp_path.iterdir()} == LEFT.get(script.name, set())

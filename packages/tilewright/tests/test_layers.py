@@ -31,7 +31,7 @@ LAYERS = {
         "_text": "tables, sizes and words as text; a cursor over text",
         "_files": "files and folders replaced atomically; memory maps",
         "_json": "strict JSON",
-        "plugins": "chips, formats, readers, recipes, verbs and scenes of other distributions",
+        "plugins": "chips, formats, readers, recipes, verbs, scenes and engines of other distributions",
         "findings": "what a check found: one class, one JSON form, one text",
         "_dialect": "`unwrap`: from a dialect object to the native one",
         "display": "`.show()`, and dialect objects unwrapped",
@@ -39,7 +39,7 @@ LAYERS = {
     "model": {
         "layout": "the algebra of layouts",
         "formats": "number formats",
-        "copying": "placements, copy plans, engines, code generation",
+        "copying": "placements, copy plans, engines, arrays on devices",
         "memory": "chips, meshes, specs, sharding, pages, allocator, device",
         "tensor": "`TileTensor` (a view), `Tensor` (a spec with storage)",
     },

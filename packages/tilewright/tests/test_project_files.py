@@ -37,6 +37,7 @@ def test_one_version_everywhere():
     for name, line in {
         "packages/tilewright/pyproject.toml": f'version = "{version}"',
         "packages/tilewright-audit/pyproject.toml": f'version = "{version}"',
+        "packages/tilewright-gpu/pyproject.toml": f'version = "{version}"',
         "packages/tilewright-mojo/pyproject.toml": f'version = "{version}"',
         "CITATION.cff": f"version: {version}",
         "CHANGELOG.md": f"## [{version}] - ",

@@ -11,7 +11,7 @@ from pathlib import Path
 
 COMPANIONS = tuple(
     package
-    for package in ("tilewright_audit", "tilewright_mojo", "tilewright_mojo.simt")
+    for package in ("tilewright_audit", "tilewright_gpu", "tilewright_mojo", "tilewright_mojo.simt")
     if find_spec(package.partition(".")[0]) is not None
 )
 PACKAGES = (

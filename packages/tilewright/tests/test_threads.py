@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.copying import Placement, devices, execute, plan_copy
-from tilewright.copying.devices import PlanCache
+from tilewright.copying import Placement, PlanCache, execute, plan_copy
 
 THREADS, ROUNDS = 4, 60
 COMPILED = PlanCache()
@@ -92,10 +91,6 @@ def compile_plans(k):
     return COMPILED.get(plan, "an engine", lambda: plan.moved), COMPILED.get(plan, "another", lambda: -plan.moved)
 
 
-def compile_kernels(k):
-    return devices.load_or_compile([f"program {k % 40}"], f"code {k % 40}".encode)
-
-
 @pytest.mark.parametrize(
     "work",
     [
@@ -107,11 +102,9 @@ def compile_kernels(k):
         stream_tiles,
         draw_layouts,
         compile_plans,
-        compile_kernels,
     ],
 )
-def test_threads_with_fresh_objects_get_the_answers_of_one(work, tmp_path, monkeypatch):
-    monkeypatch.setenv("TILEWRIGHT_CACHE", str(tmp_path))
+def test_threads_with_fresh_objects_get_the_answers_of_one(work):
     rounds = 5 * ROUNDS if work in (build_layouts, work_on_layouts, compile_plans) else ROUNDS
     answers = [[None] * rounds for _ in range(THREADS)]
     problems = []

@@ -32,7 +32,8 @@ NOT_VALUES = {
     "BoundPlan",  # holds addresses
     *["Device", "DeviceBuffer", "DeviceContext", "MeshDevice"],  # the memory of whole chips
     "TransferEvent",  # a transfer that is going on
-    *["FileKind", "Notation"],  # hold functions
+    *["ArrayLibrary", "FileKind", "Notation"],  # hold functions
+    *["Backend", "DeviceEngine"],  # interfaces
     "SourceFile",  # an open file
     "InlineQueue",
     "Integer",  # only answers isinstance

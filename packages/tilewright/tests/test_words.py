@@ -47,7 +47,7 @@ LANE_FILES = (
     "layout/axes.py",
     "layout/__init__.py",
     "__init__.py",
-    "copying/codegen",
+    "tilewright_gpu/",
     "analysis/",
     "mojo/",
     "tilewright_mojo/",

@@ -74,11 +74,11 @@ class UnreachableError(TransferError):
 class DeviceError(TransferError):
     """A device that is missing, is out of memory, or failed: a `TransferError` that another device would not have.
 
-    >>> from tilewright.copying import cuda
+    >>> from tilewright.copying import load_engine
     >>> try:
-    ...     backend = cuda.default_backend()
+    ...     backend = load_engine("cuda").default_backend()
     ... except DeviceError as problem:
-    ...     print("CUDA" in str(problem))
+    ...     print("pip install 'tilewright[cuda]'" in str(problem))
     ... else:
     ...     print(backend.engine == "cuda")
     True

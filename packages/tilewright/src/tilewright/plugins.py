@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Extensions by other packages: chips, formats, readers, recipes, verbs, scenes, tabs, notations, by entry points.
+"""Extensions by other packages, by entry points: chips, formats, readers, recipes, verbs, scenes, engines, and more.
 
 Nothing is looked up before a name is asked for that tilewright itself does not have.
 """
@@ -9,13 +9,13 @@ from __future__ import annotations
 import warnings
 from functools import cache, lru_cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-Group: TypeAlias = Literal["chips", "formats", "readers", "recipes", "verbs", "scenes", "tabs", "notations"]
-GROUPS: tuple[Group, ...] = ("chips", "formats", "readers", "recipes", "verbs", "scenes", "tabs", "notations")
+Group: TypeAlias = Literal["chips", "formats", "readers", "recipes", "verbs", "scenes", "tabs", "notations", "engines"]
+GROUPS: tuple[Group, ...] = get_args(Group)
 
 
 @lru_cache(maxsize=len(GROUPS))

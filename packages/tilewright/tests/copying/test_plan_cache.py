@@ -7,8 +7,8 @@ import weakref
 import numpy as np
 
 import tilewright as tw
-from tilewright.copying import Placement, devices, plan_copy
-from tilewright.copying.devices import PlanCache
+from tilewright.copying import Placement, PlanCache, plan_copy
+from tilewright.copying import plan as plan_module
 
 
 def plan_of(size):
@@ -29,7 +29,7 @@ def test_what_was_made_is_found_by_plan_and_key():
 
 
 def test_only_so_many_are_kept(monkeypatch):
-    monkeypatch.setattr(devices, "MAX_PLANS", 3)
+    monkeypatch.setattr(plan_module, "MAX_PLANS", 3)
     cache = PlanCache()
     for size in range(1, 5):
         cache.get(plan_of(size), None, lambda size=size: size)
@@ -38,7 +38,7 @@ def test_only_so_many_are_kept(monkeypatch):
 
 
 def test_tables_that_take_too_much_room_are_let_go(monkeypatch):
-    monkeypatch.setattr(devices, "MAX_TABLE_BYTES", 1000)
+    monkeypatch.setattr(plan_module, "MAX_TABLE_BYTES", 1000)
     cache = PlanCache(lambda table: table.nbytes)
     gone = weakref.ref(cache.get(plan_of(1), None, lambda: np.zeros(600, np.uint8)))
     cache.get(plan_of(2), None, lambda: np.zeros(300, np.uint8))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tilewright as tw
-from tilewright.copying import engine, tilize_batch
+from tilewright.copying import ArrayLibrary, engine, tilize_batch
 from tilewright.errors import LayoutError, TransferError
 
 shapes = st.tuples(st.integers(1, 70), st.integers(1, 70))
@@ -119,6 +119,31 @@ def test_arrays_are_not_kept_alive():
     del array
     assert watch() is None
     assert result.size == 1024
+
+
+class Tensor:
+    """An array of another library, in host memory."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return 1, 0
+
+
+def test_the_type_of_the_result_does_not_change(monkeypatch):
+    library = ArrayLibrary(
+        signature=lambda tensor: tensor.array.shape,
+        address=lambda tensor: tensor.array.ctypes.data,
+        is_writeable=lambda tensor: True,
+        allocator=lambda tensor, shape, element: lambda: (Tensor(np.empty(shape, element.dtype)), 0),
+    )
+    monkeypatch.setitem(engine._libraries, Tensor, library)  # as an engine knows tensors, which may be on the host
+    results = [tw.tilize(Tensor(np.ones((32, 32), np.float32))) for _ in range(3)]
+    assert [type(result) for result in results] == [np.ndarray] * 3
 
 
 def test_a_batch_on_the_host_is_each_of_its_arrays():

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from tilewright.copying import cuda, native, opencl
+from tilewright.copying import load_engine, native
 
 from .pages import DOCS, PACKAGE, blocks_of
 from .walkthroughs import WALKTHROUGHS
@@ -25,6 +25,11 @@ def diagrams():
     """Return for each diagram its first line, which says what is run, and its hops: (file, function)."""
     texts = [block.text for block in blocks_of(PAGE) if HOP.search(block.text)]
     return {text.splitlines()[0]: HOP.findall(text) for text in texts}
+
+
+def find_file(file):
+    """Return the path of a file of the library or of a companion, or None."""
+    return next((path for path in (package / file for package in PACKAGE.parent.iterdir()) if path.is_file()), None)
 
 
 def functions_in(path):
@@ -55,15 +60,16 @@ def test_the_walkthroughs_are_found():
 @pytest.mark.parametrize("walkthrough", diagrams())
 def test_every_hop_exists(walkthrough):
     for file, function in diagrams()[walkthrough]:
-        assert (PACKAGE / file).is_file(), f"{file} does not exist"
-        assert function in functions_in(PACKAGE / file), f"{file} has no {function}"
+        path = find_file(file)
+        assert path is not None, f"{file} does not exist"
+        assert function in functions_in(path), f"{file} has no {function}"
 
 
 @pytest.mark.parametrize("walkthrough", WALKTHROUGHS)
 def test_calls_go_that_way(walkthrough, tmp_path):
-    for word, engine in (("gpu", cuda), ("pyopencl", opencl)):
-        if word in walkthrough and engine.unavailable_reason():
-            pytest.skip(engine.unavailable_reason())
+    for word, engine in (("gpu", "cuda"), ("pyopencl", "opencl")):
+        if word in walkthrough and load_engine(engine).unavailable_reason():
+            pytest.skip(load_engine(engine).unavailable_reason())
     if not native.is_available() and not re.search(r"where|tilize", walkthrough):
         pytest.skip(native.unavailable_reason())
     command = [sys.executable, "-m", "tests.docs.walkthroughs", str(list(WALKTHROUGHS).index(walkthrough))]

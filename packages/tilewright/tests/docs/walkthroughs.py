@@ -5,8 +5,10 @@ python -m tests.docs.walkthroughs NUMBER          # prints the calls that it mak
 """
 
 import json
+import os
 import sys
 import threading
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -20,13 +22,15 @@ from tilewright.files.safetensors import write_sample_llama
 
 def calls_of(work):
     """Return (file, function) of every call into the package, in the order in which they are first made."""
-    home, seen = Path(tw.__file__).parent, {}
+    homes = {package: str(Path(find_spec(package).origin).parent) for package in ("tilewright", "tilewright_gpu")}
+    seen = {}
 
     def watch(frame, event, _):
         code = frame.f_code
-        if event == "call" and code.co_filename.startswith(str(home)):
-            name = getattr(code, "co_qualname", code.co_name)  # Python 3.10 knows only the last part
-            seen.setdefault((f"src/tilewright/{Path(code.co_filename).relative_to(home).as_posix()}", name))
+        for package, home in homes.items():
+            if event == "call" and code.co_filename.startswith(f"{home}{os.sep}"):
+                name = getattr(code, "co_qualname", code.co_name)  # Python 3.10 knows only the last part
+                seen.setdefault((f"src/{package}/{Path(code.co_filename).relative_to(home).as_posix()}", name))
 
     threading.setprofile(watch)
     sys.setprofile(watch)

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.copying import opencl
 from tilewright.errors import TransferError
 from tilewright.tiling import ExternalTensor, Input, Output, Pipeline, Tiler, plan_tiles
 from tilewright.tiling.endpoints import open_endpoint
@@ -174,25 +173,3 @@ def test_plans_never_work_in_place(file):
         plan_tiles([np.zeros(24), a], [np.zeros(24), a], tile=(4,))
     plan_tiles(a[:12], a[12:], tile=(4,)).run(double)
     assert a[12:].tolist() == list(range(0, 24, 2))
-
-
-def test_a_kernel_does_not_read_what_another_group_wrote():
-    a, tiler = np.arange(16.0), Tiler((16,), (4,))
-    Pipeline([Input(a, tiler)], [Output(a, tiler)]).kernel("2 * in0", engine="opencl")
-    with pytest.raises(TransferError, match="share memory"):
-        Pipeline([Input(a[::-1], tiler)], [Output(a, tiler)]).kernel("2 * in0", engine="opencl")
-
-
-@pytest.mark.skipif(opencl.unavailable_reason() is not None, reason=str(opencl.unavailable_reason()))
-def test_arrays_in_one_buffer_of_a_device():
-    whole = pytest.importorskip("pyopencl.array").to_device(opencl.default_backend().queue, np.arange(24.0))
-    tiler, halo = Tiler((12,), (4,)), Tiler((12,), (6,), 2, 1)
-    assert share_bytes(open_endpoint(whole[:13]), open_endpoint(whole[12:]))
-    assert not share_bytes(open_endpoint(whole[:12]), open_endpoint(whole[12:]))
-    assert not share_bytes(open_endpoint(whole), open_endpoint(whole.copy()))
-    with pytest.raises(TransferError, match="share memory"):
-        Pipeline([Input(whole[:12], halo)], [Output(whole[:12], tiler)])
-    with pytest.raises(TransferError, match="share memory"):
-        Pipeline([Input(whole[:12], tiler)], [Output(whole[1:13], tiler)])
-    Pipeline([Input(whole[:12], tiler)], [Output(whole[:12], tiler)]).kernel("2 * in0").run()
-    assert whole.get().tolist() == [*range(0, 24, 2), *range(12, 24)]

@@ -314,6 +314,8 @@ def missing_engine(name: str) -> MissingPart:
 def _install_commands(engine: str) -> Iterator[str]:
     if engine == "native":
         yield from _native_library_commands()
+    elif installed_version("tilewright-gpu") is None:
+        yield f"pip install 'tilewright[{engine}]'"
     elif engine == "opencl" and installed_version("pyopencl") is not None:
         yield "pip install 'pyopencl[pocl]'"  # a driver for the processor; a device's driver comes from its maker
     elif engine == "cuda" and _installed_cupy() is not None:

@@ -2,8 +2,23 @@
 """Copies: placements in memory, plans between them, and the engines that run plans."""
 
 from .assembly import Assembly, Mode, Part, count_elements, join, modes_layout
-from .devices import DeviceArray, SupportsDLPack, as_host_array, export_dlpack, from_dlpack, packed_strides
-from .engine import DEVICE_ENGINES, ENGINES, BoundPlan, Runner, execute, find_device_array, load_engine, make_runner
+from .devices import (
+    DEVICE_ENGINES,
+    WIDEST,
+    ArrayLibrary,
+    Backend,
+    DeviceArray,
+    DeviceEngine,
+    SupportsDLPack,
+    as_host_array,
+    export_dlpack,
+    find_device_array,
+    from_dlpack,
+    load_engine,
+    packed_strides,
+    read_capsule,
+)
+from .engine import ENGINES, MAX_BATCH, BoundPlan, Runner, execute, make_runner
 from .native import NativeRunner, can_decode, decode_codes
 from .operations import copy, pack, relayout, tilize, tilize_batch, unpack, untilize
 from .placement import (
@@ -17,20 +32,26 @@ from .placement import (
     aligned_empty,
     common_leaves,
     dense_footprint,
+    fill_value,
     footprint_of,
     native_format,
     placement_of,
     strided_range,
 )
-from .plan import Plan, plan_copy
+from .plan import Plan, PlanCache, plan_copy, step_operands
 
 __all__ = [
+    "ArrayLibrary",
+    "Backend",
     "BoundPlan",
+    "DeviceArray",
+    "DeviceEngine",
     "LoopNest",
     "Placement",
     "Plan",
     "copy",
     "execute",
+    "load_engine",
     "pack",
     "plan_copy",
     "relayout",

@@ -1,68 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`DeviceArray`: an array of any library in device memory, with the attributes of a NumPy array that planning needs."""
+"""Arrays of other libraries, on the host and on devices, and the interface of the engines that run plans there."""
 
 from __future__ import annotations
 
 import ctypes
-import hashlib
-import os
-import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from math import gcd, prod
-from pathlib import Path
-from threading import Lock
 from types import SimpleNamespace
-from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
 import ml_dtypes
 import numpy as np
 
-from .._files import write_file
-from ..errors import LayoutError, TransferError
+from ..errors import DeviceError, LayoutError, TransferError
 from ..formats import ScalarFormat, scalar_format_of, uint8
-from .codegen import WIDEST
+from ..plugins import list_plugins, load_plugin
 from .placement import Array, Buffer, strided_range
-from .plan import Plan
 
+if TYPE_CHECKING:
+    from .plan import Plan
 
-class Backend(ABC):
-    """A device and the library (CuPy, torch, JAX, PyOpenCL) that allocates arrays on it."""
-
-    engine: ClassVar[str]
-    """The name of the engine that runs plans on the device."""
-
-    @abstractmethod
-    def empty(self, shape: tuple[int, ...], element: ScalarFormat) -> DeviceArray:
-        """Return a new, uninitialised array on the device."""
-
-    def download(self, array: DeviceArray, target: Array) -> None:
-        """Copy the bytes of a contiguous device array to a contiguous host array, and wait for them."""
-        if array.size:
-            self._download(array, target.reshape(-1).view(np.uint8))
-
-    def upload(self, source: Array, array: DeviceArray) -> None:
-        """Copy the bytes of a host array to a contiguous device array."""
-        if array.size:
-            self._upload(np.ascontiguousarray(source).reshape(-1).view(np.uint8), array)
-
-    @abstractmethod
-    def _download(self, array: DeviceArray, data: Array) -> None:
-        """Copy an array that is not empty to bytes of the host."""
-
-    @abstractmethod
-    def _upload(self, data: Array, array: DeviceArray) -> None:
-        """Copy bytes of the host to an array that is not empty."""
-
-    def unwrap(self, array: DeviceArray) -> Any:
-        """Return the array as an object of its library."""
-        return array.owner
-
-    @abstractmethod
-    def synchronize(self) -> None:
-        """Wait until all enqueued work is done."""
+WIDEST = 16
+"""Bytes that one thread of a device loads or stores at once; kernels depend on the alignment of addresses to them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -338,149 +299,184 @@ def export_dlpack(array: Array, **options: Any) -> Any:
     return capsule
 
 
-# Caches of compiled plans: `PlanCache` in memory, and compiled kernels on disk for the next process.
+# `DeviceEngine` and `Backend`: what an engine that runs plans on devices implements.
 
-Compiled = TypeVar("Compiled")
-
-FILE_SIGNATURE = b"tilewright kernel 1\n"
-MAX_FILE_BYTES = 256 << 20
-MAX_FILES = 4096
-MAX_PLANS = 256
-MAX_TABLE_BYTES = 256 << 20  # tables of a scattered layout can be as large as the tensor
-_DISABLED = ("0", "off", "none")
+Signature: TypeAlias = tuple[Hashable, ...]
 
 
-class PlanCache(Generic[Compiled]):
-    """An engine's programs compiled from plans, looked up by the identity of the plan and a key; safe under threads.
+class ArrayLibrary(NamedTuple):
+    """The calls that describe and make the arrays of one library: as few as a repeated copy needs.
 
-    `table_bytes` returns the bytes of tables that an entry holds. The cache is emptied when it holds too many plans or
-    too many bytes.
+    `signature` returns the properties that a plan depends on, `address` the address of the first element, and
+    `is_writeable` whether there may be a copy to an array. `allocator` takes an array, a shape and a format; it returns
+    a function that returns a new, uninitialised array in the memory of that array, and its address.
 
-    >>> from tilewright import Layout
-    >>> from tilewright.copying import Placement, plan_copy
-    >>> plan = plan_copy(Placement(Layout(4), "int8"), Placement(Layout(4), "int8"))
-    >>> cache = PlanCache()
-    >>> cache.get(plan, "device 0", lambda: "compiled"), cache.get(plan, "device 0", lambda: "compiled again")
-    ('compiled', 'compiled')
+    >>> library = ArrayLibrary(np.shape, lambda array: array.ctypes.data, lambda array: True, lambda *_: lambda: None)
+    >>> library.signature(np.zeros((2, 3)))
+    (2, 3)
     """
 
-    def __init__(self, table_bytes: Callable[[Compiled], int] = lambda _: 0) -> None:
-        self._entries: dict[tuple[int, Hashable], tuple[Plan, Compiled]] = {}
-        self._table_bytes, self._total_bytes = table_bytes, 0
-        self._lock = Lock()
-
-    def get(self, plan: Plan, key: Hashable, compile_plan: Callable[[], Compiled]) -> Compiled:
-        """Return the entry of a plan under a key, compiling it if there is none."""
-        entry = self._entries.get((id(plan), key))
-        if entry is not None and entry[0] is plan:
-            return entry[1]
-        compiled = compile_plan()
-        nbytes = self._table_bytes(compiled)
-        with self._lock:
-            if len(self._entries) >= MAX_PLANS or self._total_bytes + nbytes > MAX_TABLE_BYTES:
-                self._entries.clear()
-                self._total_bytes = 0
-            self._total_bytes += nbytes
-            self._entries[id(plan), key] = (plan, compiled)
-        return compiled
+    signature: Callable[[Any], Signature]
+    address: Callable[[Any], int]
+    is_writeable: Callable[[Any], bool]
+    allocator: Callable[[Any, tuple[int, ...], ScalarFormat], Callable[[], tuple[Any, int]]]
 
 
-def cache_directory() -> Path | None:
-    """Return the folder of compiled kernels: TILEWRIGHT_CACHE or the user's cache; None if TILEWRIGHT_CACHE is "0".
+class DeviceRunner(Protocol):
+    """A plan that is compiled for a device: a call enqueues it from a source address to a target address."""
 
-    >>> os.environ["TILEWRIGHT_CACHE"] = "0"
-    >>> cache_directory() is None
+    def __call__(self, source: int, target: int) -> None: ...
+
+    def bind(self, source: int, target: int) -> Callable[[], None]:
+        """Return a function that enqueues the plan with the addresses `source` and `target`."""
+
+
+class Backend(ABC):
+    """A device, with the queue and the library (CuPy, torch, JAX, PyOpenCL) that allocates arrays on it.
+
+    Plans run asynchronously: the host waits only in `download`, `upload` and `synchronize`. An engine whose addresses
+    are integers may also prepare plans (`can_prepare`), so that repeated copies skip all checks.
+    """
+
+    engine: ClassVar[str]
+    """The name of the engine that runs plans on the device."""
+
+    @abstractmethod
+    def memory_space(self) -> object:
+        """Return what identifies the memory of the device: plans copy only between arrays of equal ones."""
+
+    @abstractmethod
+    def empty(self, shape: tuple[int, ...], element: ScalarFormat) -> DeviceArray:
+        """Return a new, uninitialised array of a `shape` on the device; `element` is its format."""
+
+    @abstractmethod
+    def download(self, array: DeviceArray, target: Array) -> None:
+        """Copy the bytes of a contiguous `array` to a contiguous host array `target`, and wait for them."""
+
+    @abstractmethod
+    def upload(self, source: Array, array: DeviceArray) -> None:
+        """Copy the bytes of a host array `source` to a contiguous `array`."""
+
+    @abstractmethod
+    def synchronize(self) -> None:
+        """Wait until all enqueued work is done."""
+
+    @abstractmethod
+    def run_plan(self, plan: Plan, source: DeviceArray, target: DeviceArray) -> None:
+        """Enqueue a `plan` from `source` to `target`; raise a FormatError if there is no code for its formats."""
+
+    def can_prepare(self, plan: Plan) -> bool:
+        """Return whether `make_runner` and `run_batch` support a `plan`."""
+        return False
+
+    def make_runner(self, plan: Plan, aligned: tuple[int, int]) -> DeviceRunner:
+        """Return a function that enqueues a `plan` between addresses, which are `aligned` to so many bytes."""
+        raise NotImplementedError
+
+    def run_batch(self, plan: Plan, sources: Sequence[int], targets: Sequence[int]) -> None:
+        """Enqueue a `plan` for up to MAX_BATCH pairs of addresses, `sources` and `targets`."""
+        raise NotImplementedError
+
+    def array_library(self, array_type: type) -> ArrayLibrary | None:
+        """Return the calls for arrays of a type, `array_type`, or None: they are then described as `DeviceArray`."""
+        return None
+
+    def unwrap(self, array: DeviceArray) -> Any:
+        """Return an `array` as an object of its library."""
+        return array.owner
+
+
+class DeviceEngine(ABC):
+    """An engine that runs plans on devices; a companion registers it as an entry point in `tilewright.engines`.
+
+    >>> load_engine("opencl").name
+    'opencl'
+    """
+
+    name: str
+    """The name that people use: the name of the entry point."""
+
+    @abstractmethod
+    def unavailable_reason(self) -> str | None:
+        """Return why the engine cannot run and what to do about it, or None if it can."""
+
+    @abstractmethod
+    def default_backend(self) -> Backend:
+        """Return the backend for host data: the first or the current device."""
+
+    @abstractmethod
+    def find_array(self, array: object) -> DeviceArray | None:
+        """Return an `array` of another library in the memory of a device, or None for anything else."""
+
+    @abstractmethod
+    def code(self, plan: Plan) -> str:
+        """Return the source text of the kernels of a `plan`."""
+
+    def unavailable_error(self) -> DeviceError:
+        """Return the error of an engine that cannot run."""
+        return DeviceError(f"the {self.name} engine cannot run: {self.unavailable_reason()}")
+
+
+class _MissingEngine(DeviceEngine):
+    """An engine that is not installed: everything but its name raises, and says what installs it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def unavailable_reason(self) -> str:
+        return f"tilewright-gpu is not installed; pip install 'tilewright[{self.name}]'"
+
+    def default_backend(self) -> Backend:
+        raise self.unavailable_error()
+
+    def find_array(self, array: object) -> DeviceArray | None:
+        raise self.unavailable_error()
+
+    def code(self, plan: Plan) -> str:
+        raise self.unavailable_error()
+
+
+DEVICE_ENGINES = ("opencl", "cuda")
+
+
+def load_engine(name: str) -> DeviceEngine:
+    """Return a device engine by its `name`, "opencl" or "cuda", or the name of a plug-in.
+
+    Its `unavailable_reason()` tells whether it can run, and what installs it if not.
+
+    >>> reason = load_engine("opencl").unavailable_reason()
+    >>> reason is None or "pip install 'tilewright[opencl]'" in reason
     True
-    >>> del os.environ["TILEWRIGHT_CACHE"]
     """
-    named = os.environ.get("TILEWRIGHT_CACHE")
-    if named:
-        return None if named.lower() in _DISABLED else Path(named).expanduser() / "kernels"
-    home = os.environ.get("LOCALAPPDATA") if sys.platform == "win32" else os.environ.get("XDG_CACHE_HOME")
-    try:
-        return (Path(home) if home else Path.home() / ".cache") / "tilewright" / "kernels"
-    except RuntimeError:  # the user has no home folder
+    if name not in DEVICE_ENGINES and name not in list_plugins("engines"):
+        raise TransferError(f"unknown device engine {name!r}; use one of {', '.join(DEVICE_ENGINES)}")
+    engine = load_plugin("engines", name, DeviceEngine)
+    return engine if isinstance(engine, DeviceEngine) else _MissingEngine(name)
+
+
+def find_device_array(array: object) -> DeviceArray | None:
+    """Return an `array` in device memory as a `DeviceArray`, or None for any other array.
+
+    >>> find_device_array(np.zeros(3)) is None
+    True
+    """
+    if isinstance(array, np.ndarray):
         return None
+    if isinstance(array, DeviceArray):
+        return array
+    memory = getattr(array, "device_memory", None)  # our own buffers
+    if memory is not None:
+        return memory.array if isinstance(memory.array, DeviceArray) else None
+    name = _engine_of(array)
+    return None if name is None else load_engine(name).find_array(array)
 
 
-def load_or_compile(facts: Iterable[str], compile_program: Callable[[], bytes]) -> bytes:
-    """Return the cached kernel that depends on these facts, or compile it and store it.
-
-    A cache that cannot be read or written is ignored.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     os.environ["TILEWRIGHT_CACHE"] = folder
-    ...     first, second = (load_or_compile(["device", "program"], lambda: code) for code in (b"code", b"other code"))
-    >>> del os.environ["TILEWRIGHT_CACHE"]
-    >>> first, second
-    (b'code', b'code')
-    """
-    folder = cache_directory()
-    if folder is None:
-        return compile_program()
-    path = folder / _file_name(facts)
-    code = _read_entry(path)
-    if code is None:
-        code = compile_program()
-        with suppress(OSError):
-            _write_entry(path, code)
-    return code
-
-
-def remove_entry(facts: Iterable[str]) -> None:
-    """Remove the cached kernel that depends on these facts, for example if the driver rejects it.
-
-    >>> remove_entry(["a program that was never compiled"])
-    """
-    folder = cache_directory()
-    if folder is not None:
-        with suppress(OSError):
-            (folder / _file_name(facts)).unlink()
-
-
-def _file_name(facts: Iterable[str]) -> str:
-    digest = hashlib.sha256()
-    for fact in facts:
-        digest.update(f"{len(fact)}:{fact}".encode())
-    return f"{digest.hexdigest()}.kernel"
-
-
-def _read_entry(path: Path) -> bytes | None:
-    """Return the contents of an entry if it is intact, and update its time of use."""
+def _engine_of(array: Any) -> str | None:
+    """Return the name of the engine whose memory holds an array of another library, or None for host memory."""
+    if any(base.__module__.partition(".")[0] == "pyopencl" for base in type(array).__mro__):
+        return "opencl"
     try:
-        data = path.read_bytes()
-    except OSError:
-        return None
-    head = len(FILE_SIGNATURE) + 32
-    body = data[head:]
-    if not data.startswith(FILE_SIGNATURE) or hashlib.sha256(body).digest() != data[len(FILE_SIGNATURE) : head]:
-        return None  # the next write replaces it
-    with suppress(OSError):
-        os.utime(path)
-    return body
-
-
-def _write_entry(path: Path, body: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # the hash shows whether an entry is intact, so there is no need to wait for the disk
-    write_file(path, FILE_SIGNATURE + hashlib.sha256(body).digest() + body, durable=False)
-    _remove_oldest(path.parent)
-
-
-def _remove_oldest(folder: Path) -> None:
-    """If the cache is too large, remove the least recently used entries until it is half full."""
-    entries = []
-    for path in folder.iterdir():
-        with suppress(OSError):  # removed by another process meanwhile
-            status = path.stat()
-            entries.append((status.st_mtime, status.st_size, path))
-    if len(entries) <= MAX_FILES and sum(size for _, size, _ in entries) <= MAX_FILE_BYTES:
-        return
-    entries.sort(reverse=True, key=lambda entry: entry[0])
-    total = 0
-    for count, (_, size, path) in enumerate(entries):
-        total += size
-        if total > MAX_FILE_BYTES // 2 or count >= MAX_FILES // 2:
-            with suppress(OSError):
-                path.unlink()
+        device_type = int(array.__dlpack_device__()[0])
+    except (AttributeError, RuntimeError, TypeError, ValueError):  # no DLPack, or a device that DLPack does not know
+        return "cuda" if hasattr(array, "__cuda_array_interface__") else None
+    return "cuda" if device_type in CUDA_DEVICES else None

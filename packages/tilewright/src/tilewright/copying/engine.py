@@ -7,25 +7,32 @@ If a device has no code for a format, engine "auto" copies the data through the 
 from __future__ import annotations
 
 import os
-import sys
 import warnings
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from math import gcd, prod
-from types import ModuleType
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ..errors import DeviceError, FormatError, TilewrightError, TransferError
 from ..formats import ScalarFormat, block_format_of, cast, scalar_format_of, uint8
-from . import cuda, native, opencl
-from .codegen import MAX_BATCH, WIDEST, supports_formats
-from .cuda import CudaBackend, CudaRunner, run_batch, torch_dtype
-from .devices import Backend, DeviceArray, Operand, as_host_array
+from ..plugins import list_plugins
+from . import native
+from .devices import (
+    DEVICE_ENGINES,
+    WIDEST,
+    ArrayLibrary,
+    Backend,
+    DeviceArray,
+    DeviceRunner,
+    Operand,
+    as_host_array,
+    find_device_array,
+    load_engine,
+)
 from .placement import (
     Array,
     Buffer,
@@ -176,8 +183,8 @@ def _unaligned_elements(data: Bytes, element: ScalarFormat) -> Array:
     return np.ndarray((max(0, data.size - element.itemsize + 1),), element.dtype, data.data, 0, (1,))
 
 
-DEVICE_ENGINES = ("opencl", "cuda")
-ENGINES = ("auto", "native", "reference", *DEVICE_ENGINES)
+HOST_ENGINES = ("auto", "native", "reference")
+ENGINES = (*HOST_ENGINES, *DEVICE_ENGINES)
 Runner: TypeAlias = Callable[[int, int], None]
 
 _warned: set[str] = set()
@@ -203,7 +210,7 @@ def execute(plan: Plan, source: object, target: object, threads: int | None = No
     count = resolve_threads(threads)
     read, written = _memory_of(source), _memory_of(target)
     backend = common_backend(read, written)
-    if backend is None and name not in DEVICE_ENGINES:
+    if backend is None and name in HOST_ENGINES:
         _run_on_host(plan, read, written, count, name)
         return
     if backend is not None and name not in ("auto", backend.engine):
@@ -212,12 +219,12 @@ def execute(plan: Plan, source: object, target: object, threads: int | None = No
             " the host first"
         )
     validate_operands(plan, read, written)
-    engine_module = load_engine(name if backend is None else backend.engine)
+    device = backend or load_engine(name).default_backend()
     try:
-        _run_on_device(plan, read, written, engine_module, backend or engine_module.default_backend())
+        _run_on_device(plan, read, written, device)
     except FormatError as problem:
         if name != "auto":
-            raise TransferError(f"the {engine_module.NAME} engine cannot run this plan: {problem}") from None
+            raise TransferError(f"the {name} engine cannot run this plan: {problem}") from None
         _run_through_host(plan, read, written, count)
         _warn_once(str(problem), str(problem))
     except DeviceError as problem:
@@ -227,31 +234,13 @@ def execute(plan: Plan, source: object, target: object, threads: int | None = No
             _run_through_host(plan, read, written, count)
         except TilewrightError:
             raise problem from None  # the device does not even return its memory
-        _warn_once(engine_module.NAME, str(problem))
+        _warn_once(device.engine, str(problem))
 
 
 def _memory_of(array: Any) -> Operand:
     """Return an array in device memory as a `DeviceArray`, a NumPy array as it is."""
     operand: Operand = find_device_array(array) or array
     return operand
-
-
-def find_device_array(array: object) -> DeviceArray | None:
-    """Return an array in device memory as a `DeviceArray`, or None for any other array.
-
-    >>> find_device_array(np.zeros(3)) is None
-    True
-    """
-    if isinstance(array, np.ndarray):
-        return None
-    if isinstance(array, DeviceArray):
-        return array
-    memory = getattr(array, "device_memory", None)  # our own buffers
-    if memory is not None:
-        return memory.array if isinstance(memory.array, DeviceArray) else None
-    if "pyopencl" in sys.modules and (opencl_array := opencl.find_opencl_array(array)) is not None:
-        return opencl_array
-    return cuda.find_cuda_array(array)
 
 
 def as_operand(array: object) -> Operand:
@@ -265,16 +254,6 @@ def as_operand(array: object) -> Operand:
     return find_device_array(array) or as_host_array(array)
 
 
-def load_engine(name: str) -> ModuleType:
-    """Return the module of a device engine, "opencl" or "cuda"; its `unavailable_reason()` tells whether it can run.
-
-    >>> reason = load_engine("opencl").unavailable_reason()
-    >>> reason is None or "OpenCL" in reason
-    True
-    """
-    return {"opencl": opencl, "cuda": cuda}[name]
-
-
 def select_host_engine(plan: Plan, engine: str | None = None) -> str:
     """Return the engine that runs a plan on host memory: "native" or "reference".
 
@@ -286,7 +265,7 @@ def select_host_engine(plan: Plan, engine: str | None = None) -> str:
     'reference'
     """
     name = resolve_engine(engine)
-    if name in ("auto", *DEVICE_ENGINES):
+    if name == "auto" or name not in HOST_ENGINES:
         return "native" if native.can_run(plan) else "reference"
     if name == "native" and not native.can_run(plan):
         formats = f"{plan.source.format.name} to {plan.target.format.name}"
@@ -329,7 +308,7 @@ def resolve_engine(engine: str | None) -> str:
     'native'
     """
     name = engine or os.environ.get("TILEWRIGHT_ENGINE") or "auto"
-    if name not in ENGINES:
+    if name not in ENGINES and name not in list_plugins("engines"):
         raise TransferError(f"unknown engine {name!r}; use one of {', '.join(ENGINES)}")
     return name
 
@@ -362,6 +341,12 @@ def common_backend(source: Operand, target: Operand) -> Backend | None:
         raise TransferError(
             f"the source is in {backends[0].engine} memory and the target in {backends[1].engine} memory; copy one of"
             " them to the host first"
+        )
+    spaces = [backend.memory_space() for backend in backends]
+    if len(spaces) == 2 and spaces[0] != spaces[1]:
+        raise TransferError(
+            f"the source is on {backends[0].engine} device {spaces[0]} and the target on {spaces[1]}; copy the source"
+            " to the target's device first"
         )
     return backends[0] if backends else None
 
@@ -428,17 +413,17 @@ def _run_steps(plan: Plan, read: Buffer, written: Buffer, threads: int, is_nativ
             run_plan(step, step_read.bytes, step_written.bytes)
 
 
-def _run_on_device(plan: Plan, source: Operand, target: Operand, engine_module: ModuleType, backend: Backend) -> None:
+def _run_on_device(plan: Plan, source: Operand, target: Operand, backend: Backend) -> None:
     """Run a plan on a device; host arrays are uploaded first and downloaded afterwards."""
     read = source if isinstance(source, DeviceArray) else _upload(source, backend)
     if isinstance(target, DeviceArray):
-        engine_module.run_plan(plan, read, target)
+        target.backend.run_plan(plan, read, target)
         return
     memory = Buffer.of(target)
     # bytes that the plan does not write must come back unchanged
     writes_all = not plan.packs and prod(plan.target.extents) * plan.target.itemsize == memory.nbytes
     written = backend.empty((memory.nbytes,), uint8) if writes_all else _upload(target, backend)
-    engine_module.run_plan(plan, read, written)
+    backend.run_plan(plan, read, written)
     backend.download(written, memory.bytes)
 
 
@@ -475,102 +460,51 @@ def _warn_once(topic: str, reason: str) -> None:
         warnings.warn(f"copying through the host: {reason}", RuntimeWarning, stacklevel=4)
 
 
-# The attributes of arrays that a repeated copy needs, in as few calls as possible: of NumPy, torch and CuPy.
+# The arrays that a repeated copy knows by their type: of NumPy, of devices, and of the libraries that engines know.
 
-Signature = tuple[Hashable, ...]
-
-
-class ArrayLibrary(NamedTuple):
-    """The calls that describe and make the arrays of one library."""
-
-    signature: Callable[[Any], Signature]
-    """Returns the properties that a plan depends on."""
-    address: Callable[[Any], int]
-    """Returns the address of the first element."""
-    is_writeable: Callable[[Any], bool]
-    allocator: Callable[[Any, tuple[int, ...], ScalarFormat], Callable[[], tuple[Any, int]]]
-    """Returns a function that returns a new, uninitialised array in the memory of an array, and its address."""
+_NUMPY = ArrayLibrary(
+    signature=lambda array: (array.shape, array.strides, array.dtype),
+    address=address_of,
+    is_writeable=lambda array: bool(array.flags.writeable),
+    allocator=lambda array, shape, element: partial(aligned_memory, shape, element.dtype),
+)
 
 
-def _numpy_library() -> ArrayLibrary:
-    return ArrayLibrary(
-        signature=lambda array: (array.shape, array.strides, array.dtype),
-        address=address_of,
-        is_writeable=lambda array: bool(array.flags.writeable),
-        allocator=lambda array, shape, element: partial(aligned_memory, shape, element.dtype),
-    )
-
-
-def _device_library() -> ArrayLibrary:
-    """Return the library of device arrays, as which the arrays of any library come that shares them through DLPack."""
-    return ArrayLibrary(
-        signature=lambda array: (array.shape, array.strides, array.format, array.backend),
-        address=lambda array: int(array.memory + array.start),
-        is_writeable=lambda array: bool(array.writeable),
-        allocator=lambda array, shape, element: _with_address(
-            partial(array.backend.empty, shape, element), lambda new: int(new.memory + new.start)
-        ),
-    )
-
-
-def _torch_library() -> ArrayLibrary:
-    def allocator(array: Any, shape: tuple[int, ...], element: ScalarFormat) -> Callable[[], tuple[Any, int]]:
-        empty = sys.modules["torch"].empty(0, dtype=torch_dtype(element), device=array.device)
-        # new_empty takes less time than torch.empty with a device
-        return _with_address(partial(empty.new_empty, shape), lambda new: int(new.data_ptr()))
-
-    return ArrayLibrary(
-        signature=lambda array: (array.shape, array.stride(), array.dtype, array.get_device()),
-        address=lambda array: int(array.data_ptr()),
-        is_writeable=lambda array: True,
-        allocator=allocator,
-    )
-
-
-def _cupy_library() -> ArrayLibrary:
-    cupy = sys.modules["cupy"]
-    current = cupy.cuda.runtime.getDevice  # new arrays are on the current device, which may be another one
-    return ArrayLibrary(
-        signature=lambda array: (array.shape, array.strides, array.dtype, array.data.device_id, current()),
-        address=lambda array: int(array.data.ptr),
-        is_writeable=lambda array: True,
-        allocator=lambda array, shape, element: _with_address(
-            partial(cupy.ndarray, shape, element.dtype), lambda new: int(new.data.ptr)
-        ),
-    )
-
-
-def _with_address(make: Callable[[], Any], address: Callable[[Any], int]) -> Callable[[], tuple[Any, int]]:
-    def allocate() -> tuple[Any, int]:
-        array = make()
-        return array, address(array)
+def _device_allocator(
+    array: DeviceArray, shape: tuple[int, ...], element: ScalarFormat
+) -> Callable[[], tuple[DeviceArray, int]]:
+    def allocate() -> tuple[DeviceArray, int]:
+        new = array.backend.empty(shape, element)
+        return new, new.memory + new.start
 
     return allocate
 
 
-class _Libraries(dict[type, "ArrayLibrary | None"]):
-    """The library of each type of arrays, or None if it is another one; looked up once per type."""
+_DEVICE = ArrayLibrary(
+    signature=lambda array: (array.shape, array.strides, array.format, array.backend),
+    address=lambda array: int(array.memory + array.start),
+    is_writeable=lambda array: bool(array.writeable),
+    allocator=_device_allocator,
+)
 
-    def __missing__(self, array_type: type) -> ArrayLibrary | None:
-        name, find = array_type.__module__.partition(".")[0], None
-        if array_type is np.ndarray:
-            find = _numpy_library
-        elif array_type is DeviceArray:
-            find = _device_library
-        elif name == "torch" and hasattr(array_type, "data_ptr"):
-            find = _torch_library
-        elif name == "cupy" and hasattr(array_type, "strides"):
-            find = _cupy_library
-        self[array_type] = library = find() if find else None
-        return library
+_libraries: dict[type, ArrayLibrary] = {np.ndarray: _NUMPY, DeviceArray: _DEVICE}
 
 
-LIBRARIES = _Libraries()
+def _find_library(array: object) -> tuple[Any, ArrayLibrary | None]:
+    """Return an array as one whose type has a library, which is found once per type; None for subclasses of NumPy's."""
+    operand = as_operand(array)
+    if isinstance(operand, DeviceArray):
+        library = operand.backend.array_library(type(array))
+        if library is not None:
+            _libraries[type(array)] = library
+            return array, library
+    return operand, _libraries.get(type(operand))
 
 
 # `run_copy`: copies by name, prepared for arrays of the same signature and options.
 
 MAX_CALLS = 1024
+MAX_BATCH = 32  # tensors of one launch: the device starts on them while the host examines the next ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -607,10 +541,9 @@ def run_copy(
     >>> run_copy(Pack("bfloat8_b", 1024), np.ones(1024, np.float32), None, None, None).nbytes
     1088
     """
-    library = LIBRARIES[type(array)]
+    library = _libraries.get(type(array))
     if library is None:
-        array = as_operand(array)
-        library = LIBRARIES[type(array)]
+        array, library = _find_library(array)
     if out is not None and type(out) is not type(array):
         out = as_operand(out)
     key, call = None, None
@@ -632,7 +565,7 @@ def run_copy(
 def run_copies(
     operation: CopyOperation, arrays: Sequence[object], threads: int | None, engine: str | None
 ) -> list[Any]:
-    """Return the results of a copy of several arrays; on a CUDA device, neighbours of one signature share launches.
+    """Return the results of a copy of several arrays; on a device, neighbours of one signature may share launches.
 
     The results of a launch are parts of one allocation. The arguments are as in `run_copy`.
 
@@ -649,9 +582,10 @@ def run_copies(
 
 
 def _run_batch(operation: CopyOperation, arrays: Sequence[object], engine: str | None) -> list[Any] | None:
-    """Return the results of a batch of equal arrays on a CUDA device, or None if it is not one."""
-    library, source = LIBRARIES[type(arrays[0])], find_device_array(arrays[0])
-    if library is None or source is None or any(type(array) is not type(arrays[0]) for array in arrays):
+    """Return the results of a batch of equal arrays on a device that prepares plans, or None if it is not one."""
+    source = find_device_array(arrays[0])
+    library: ArrayLibrary | None = None if source is None else source.backend.array_library(type(arrays[0]))
+    if source is None or library is None or any(type(array) is not type(arrays[0]) for array in arrays):
         return None
     signature = library.signature(arrays[0])
     if any(library.signature(array) != signature for array in arrays):
@@ -662,7 +596,7 @@ def _run_batch(operation: CopyOperation, arrays: Sequence[object], engine: str |
     block, start = library.allocator(arrays[0], (len(arrays), *job.shape), job.element)()
     low, step = _lowest_offset(source), prod(job.shape) * job.element.itemsize
     sources = [library.address(array) + low for array in arrays]
-    run_batch(job.plan, source.backend, sources, [start + k * step for k in range(len(arrays))])
+    source.backend.run_batch(job.plan, sources, [start + k * step for k in range(len(arrays))])
     return list(block)
 
 
@@ -678,8 +612,9 @@ def _run_and_prepare(
         target = aligned_empty(job.shape, job.element.dtype)
     if job.plan is not None:
         execute(job.plan, source, target, threads, engine)
-        library = LIBRARIES[type(array)]
-        if key is not None and library is not None and _can_prepare(job.plan, source, target, engine):
+        library = _libraries.get(type(array))
+        is_known = source is array or isinstance(source, DeviceArray)  # not an array that was copied or shared
+        if key is not None and library is not None and is_known and _can_prepare(job.plan, source, target, engine):
             if len(_calls) >= MAX_CALLS:
                 _calls.clear()
             _calls[key] = _PreparedCall(job, library, (array, out), (source, target), threads, engine)
@@ -687,26 +622,18 @@ def _run_and_prepare(
 
 
 def _can_prepare(plan: Plan, source: Operand, target: Operand, engine: str | None) -> bool:
-    """Return whether the copy is a function of two addresses, in host memory or on one CUDA device."""
-    name = resolve_engine(engine)
-    if isinstance(source, np.ndarray) and isinstance(target, np.ndarray):
-        return name not in DEVICE_ENGINES
-    backends = [getattr(operand, "backend", None) for operand in (source, target)]
-    return (
-        isinstance(backends[0], CudaBackend)
-        and backends[0] == backends[1]
-        and not plan.stages
-        and supports_formats(plan)
-    )
+    """Return whether the copy is a function of two addresses, in host memory or on one device."""
+    name, backend = resolve_engine(engine), common_backend(source, target)
+    if backend is None:
+        return name in HOST_ENGINES
+    on_device = isinstance(source, DeviceArray) and isinstance(target, DeviceArray)
+    return on_device and name in ("auto", backend.engine) and backend.can_prepare(plan)
 
 
 class _PreparedCall:
     """A copy from any array of one signature into a new array, or into any of another signature."""
 
-    __slots__ = (
-        *("_allocate", "_backend", "_job", "_library", "_lows"),
-        *("_make_runner", "_mask", "_plan", "_runners", "_sizes"),
-    )
+    __slots__ = ("_allocate", "_backend", "_job", "_library", "_lows", "_mask", "_plan", "_runners", "_sizes")
 
     def __init__(
         self,
@@ -722,10 +649,11 @@ class _PreparedCall:
         self._allocate = None if arrays[1] is not None else library.allocator(arrays[0], job.shape, job.element)
         self._lows = [_lowest_offset(operand) for operand in operands]
         self._sizes = job.plan.source.nbytes, job.plan.target.nbytes
-        self._backend: CudaBackend | None = getattr(operands[1], "backend", None)
+        self._backend: Backend | None = getattr(operands[1], "backend", None)
         self._mask = 0 if self._backend is None else WIDEST - 1  # kernels depend on the alignment of addresses
-        self._make_runner = partial(make_runner, job.plan, resolve_threads(threads), resolve_engine(engine))
         self._runners: dict[tuple[int, int], Runner] = {}
+        if self._backend is None:
+            self._runners[0, 0] = make_runner(job.plan, resolve_threads(threads), resolve_engine(engine))
 
     def run(self, array: Any, out: Any) -> Any:
         """Return the result, or None if the memory of `out` has to be examined first."""
@@ -744,11 +672,9 @@ class _PreparedCall:
                 out = out.reshape(self._job.shape)
         alignment = (source & self._mask, target & self._mask)
         runner = self._runners.get(alignment)
-        if runner is None:
-            if self._backend is None:
-                runner = self._make_runner()
-            else:
-                runner = CudaRunner(self._plan, self._backend, (gcd(WIDEST, source), gcd(WIDEST, target)))
+        if runner is None:  # on a device
+            assert self._backend is not None
+            runner = self._backend.make_runner(self._plan, (gcd(WIDEST, source), gcd(WIDEST, target)))
             self._runners[alignment] = runner
         runner(source, target)
         return out
@@ -816,13 +742,11 @@ def _bind_plan(
     """Return a function that runs a plan on two arrays: without checks, but for copies through other memory."""
     name = resolve_engine(engine)
     read, written = _memory_of(source), _memory_of(target)
-    backend = common_backend(read, written)
-    buffers = validate_operands(plan, read, written)
-    if backend is None and name not in DEVICE_ENGINES:
-        run = make_runner(plan, resolve_threads(threads), name)
-        return partial(run, buffers[0].address, buffers[1].address)
-    on_cuda = isinstance(backend, CudaBackend) and name in ("auto", "cuda") and not plan.stages
-    if on_cuda and isinstance(read, DeviceArray) and isinstance(written, DeviceArray):
-        with suppress(FormatError):  # execute copies through the host, with a warning
-            return cuda.make_runner(plan, read, written).bind(buffers[0].address, buffers[1].address)
-    return partial(execute, plan, read, written, threads, engine)
+    can_prepare = _can_prepare(plan, read, written, name)
+    read_memory, written_memory = validate_operands(plan, read, written)
+    if not can_prepare:
+        return partial(execute, plan, read, written, threads, engine)
+    if isinstance(read, DeviceArray) and isinstance(written, DeviceArray):
+        runner: DeviceRunner = written.backend.make_runner(plan, (read.alignment, written.alignment))
+        return runner.bind(read_memory.address, written_memory.address)
+    return partial(make_runner(plan, resolve_threads(threads), name), read_memory.address, written_memory.address)

@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 
 from ..errors import FormatError
 from ..formats import BLOCK_FORMATS, Format
-from .devices import PlanCache
 from .placement import LoopNest, aligned_empty, fill_value
-from .plan import Plan
+from .plan import Plan, PlanCache
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,13 +7,14 @@ it from there, so that scratch memory stays bounded however large the tensor is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from itertools import product as combinations
 from math import lcm, prod
-from typing import TypeVar
+from threading import Lock
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -33,7 +34,7 @@ from ..layout import (
     split_mode,
     with_logical_shape,
 )
-from .codegen.program import generate_program
+from .devices import load_engine
 from .placement import (
     DigitBox,
     Leaf,
@@ -475,7 +476,7 @@ class Plan(Drawable):
         >>> [line for line in plan.code("cuda").splitlines() if line.startswith("KERNEL")]
         ['KERNEL(256) tw_copy_0(GLOBAL const u8 *RESTRICT source, GLOBAL u8 *RESTRICT target) {']
         """
-        return generate_program(self, dialect).text
+        return load_engine(dialect).code(self)
 
 
 def plan_copy(source: Placement, target: Placement, *, crop: bool = False, pad: bool = False) -> Plan:
@@ -575,6 +576,47 @@ def step_operands(
         return [(plan, source, target)]
     scratch = allocate(plan.scratch)
     return [(step, scratch, target) if step.packs else (step, source, scratch) for step in plan.stages]
+
+
+Compiled = TypeVar("Compiled")
+
+MAX_PLANS = 256
+MAX_TABLE_BYTES = 256 << 20  # tables of a scattered layout can be as large as the tensor
+
+
+class PlanCache(Generic[Compiled]):
+    """An engine's programs compiled from plans, looked up by the identity of the plan and a key; safe under threads.
+
+    `table_bytes` returns the bytes of tables that an entry holds. The cache is emptied when it holds too many plans or
+    too many bytes.
+
+    >>> from tilewright import Layout
+    >>> from tilewright.copying import Placement, plan_copy
+    >>> plan = plan_copy(Placement(Layout(4), "int8"), Placement(Layout(4), "int8"))
+    >>> cache = PlanCache()
+    >>> cache.get(plan, "device 0", lambda: "compiled"), cache.get(plan, "device 0", lambda: "compiled again")
+    ('compiled', 'compiled')
+    """
+
+    def __init__(self, table_bytes: Callable[[Compiled], int] = lambda _: 0) -> None:
+        self._entries: dict[tuple[int, Hashable], tuple[Plan, Compiled]] = {}
+        self._table_bytes, self._total_bytes = table_bytes, 0
+        self._lock = Lock()
+
+    def get(self, plan: Plan, key: Hashable, compile_plan: Callable[[], Compiled]) -> Compiled:
+        """Return the entry of a plan under a key, compiling it if there is none."""
+        entry = self._entries.get((id(plan), key))
+        if entry is not None and entry[0] is plan:
+            return entry[1]
+        compiled = compile_plan()
+        nbytes = self._table_bytes(compiled)
+        with self._lock:
+            if len(self._entries) >= MAX_PLANS or self._total_bytes + nbytes > MAX_TABLE_BYTES:
+                self._entries.clear()
+                self._total_bytes = 0
+            self._total_bytes += nbytes
+            self._entries[id(plan), key] = (plan, compiled)
+        return compiled
 
 
 def _validate_placements(source: Placement, target: Placement) -> None:

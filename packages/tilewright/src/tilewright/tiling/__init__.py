@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tilers, transfers, schedules, pipelines and tile plans: arrays computed tile by tile."""
 
+from typing import TYPE_CHECKING, Any
+
+from .._lazy import companion_name
 from ..layout import Box
-from .endpoints import Input, Output
+from .endpoints import DeviceEndpoint, Endpoint, Input, MemoryEndpoint, Output
 from .manifest import MergedManifests
 from .pipeline import Pipeline, create_like, stream
 from .plan_task import TaskTimeoutError
@@ -25,14 +28,15 @@ from .tile_copies import (
     BoundCopy,
     CopyList,
     ExternalTensor,
+    Fill,
     InternalTensor,
     boxes_outside,
     export_copies,
     fill_copy,
     import_copies,
     spaced_layout,
+    validate_fill,
 )
-from .tile_kernel import TileKernel
 from .tile_plan import PlanReport, Task, TilePlan, count_workers, plan_tiles, submit_unique
 from .tiler import Tiler
 from .transfers import (
@@ -46,6 +50,9 @@ from .transfers import (
     import_,
     wait,
 )
+
+if TYPE_CHECKING:
+    TileKernel: Any  # of a companion
 
 __all__ = [
     "Box",
@@ -65,7 +72,6 @@ __all__ = [
     "Task",
     "TaskTimeoutError",
     "ThreadQueue",
-    "TileKernel",
     "TilePlan",
     "Tiler",
     "Trace",
@@ -77,3 +83,13 @@ __all__ = [
     "stream",
     "wait",
 ]
+
+
+def _find_name(name: str) -> Any:
+    if name != "TileKernel":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return companion_name(f"{__name__}.{name}", "tilewright_gpu", "opencl")
+
+
+if not TYPE_CHECKING:  # for a type checker it would make every misspelt name a name of this module
+    __getattr__ = _find_name

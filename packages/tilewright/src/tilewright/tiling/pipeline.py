@@ -10,11 +10,12 @@ from contextlib import AbstractContextManager, ExitStack, closing, contextmanage
 from math import prod
 from pathlib import Path
 from time import perf_counter, perf_counter_ns
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from .._lazy import companion_name
 from ..errors import LayoutError, TransferError
 from ..files import absolute_name, create_array, parse_array_name
 from ..layout import Box, empty_box
@@ -45,7 +46,6 @@ from .tile_compute import (
     run_compute,
 )
 from .tile_copies import Fill, TileBuffer, Work, direct_copy
-from .tile_kernel import TileKernel
 from .tiler import Extents, Margins, Tiler, as_extents, as_margins
 from .transfers import InlineQueue, ThreadQueue, Transfer, TransferQueue, raise_failures, start_transfer
 from .workers import TileWorkers, choose_worker_count
@@ -195,6 +195,20 @@ BAND_BYTES = 64 << 20
 """Bytes of a direct copy: much more than is copied while threads start, and few enough to cancel in between."""
 
 
+class PipelineKernel(Protocol):
+    """A pipeline as one kernel of a device: the `TileKernel` of the companion tilewright-gpu."""
+
+    source: str
+    """The program, in the C of its engine."""
+
+    @property
+    def local_bytes(self) -> int:
+        """The local memory of one work-group."""
+
+    def run(self, groups: int | None = None) -> PipelineReport:
+        """Run the kernel on all tiles, shared among so many `groups` of threads, and return a report."""
+
+
 class Pipeline(PipelineSpec):
     """Inputs and outputs cut into equally many tiles, and a scheme that transfers and computes them.
 
@@ -339,7 +353,7 @@ class Pipeline(PipelineSpec):
 
     def kernel(
         self, compute: object, engine: str | None = None, each: str = "element", functions: str = "", threads: int = 256
-    ) -> TileKernel:
+    ) -> PipelineKernel:
         """Return this pipeline as one device kernel with a compute in C; its `run` does the work.
 
         Args:
@@ -360,7 +374,10 @@ class Pipeline(PipelineSpec):
         >>> "async_work_group_copy" in kernel.source
         True
         """
-        return TileKernel(self, compute, engine, each, functions, threads)
+        extra = "cuda" if engine == "cuda" else "opencl"
+        tile_kernel = companion_name("tilewright.tiling.TileKernel", "tilewright_gpu", extra)
+        kernel: PipelineKernel = tile_kernel(self, compute, engine, each, functions, threads)
+        return kernel
 
 
 def _cut_into_bands(tiler: Tiler, itemsize: int) -> Tiler:
