@@ -21,7 +21,7 @@ from tilewright.errors import FileFormatError
 from tilewright.files import FilePath, SourceFile
 from tilewright.findings import Severity
 
-from .findings import AuditFinding
+from .findings import AuditFinding, scope_note
 from .graph_report import ReportNode, as_integer, parse_graph
 from .run import Run, build_run
 
@@ -41,7 +41,7 @@ _ALLOWED_ACTIONS = (20, 21)  # SQLITE_READ and SQLITE_SELECT
 
 @dataclass(frozen=True)
 class ReportDatabase:
-    """A database of a run: its metadata, and the columns of its tables.
+    """A database of a run: the columns of its tables.
 
     >>> import tempfile
     >>> import tilewright as tw
@@ -57,7 +57,6 @@ class ReportDatabase:
 
     file: SourceFile
     tables: Mapping[str, tuple[str, ...]]
-    metadata: Mapping[str, str] = field(default_factory=dict)
 
     def read_rows(self, table: str, order: tuple[str, ...] = ()) -> Iterator[Row]:
         """Yield the rows of a `table`, in the order of its columns `order`; nothing if there is no such table.
@@ -103,10 +102,7 @@ def read_report_database(path: FilePath) -> ReportDatabase:
     missing = [name for name in NEEDED_TABLES if name not in tables]
     if missing:
         raise FileFormatError(f"{path} is not a database of a run: it has no table {', '.join(missing)}")
-    database = ReportDatabase(file, tables)
-    pairs = [(row.get("key"), row.get("value")) for row in database.read_rows("report_metadata")]
-    metadata = {key: str(value) for key, value in pairs if isinstance(key, str)}
-    return ReportDatabase(file, tables, metadata)
+    return ReportDatabase(file, tables)
 
 
 def _list_tables(connection: sqlite3.Connection) -> list[str]:
@@ -249,8 +245,7 @@ def read_run(path: Path) -> DatabaseRun:
     nodes = _RunMerger(operations, tensors).merge()
     unknown = [name for name in database.tables if name not in _KNOWN_TABLES and any(database.read_rows(name))]
     if unknown:
-        message = f"unknown tables of the database were not read: {', '.join(unknown)}"
-        notes.append(AuditFinding("scope", message, Severity.NOTE))
+        notes.append(scope_note(f"unknown tables of the database were not read: {', '.join(unknown)}"))
     return DatabaseRun(database, operations, tensors, devices, build_run(nodes), notes, rank)
 
 
@@ -277,9 +272,7 @@ def _first_rank(database: ReportDatabase, notes: list[AuditFinding]) -> int:
     ranks = {row.get("rank", 0) for row in database.read_rows("operations")}
     numbers = sorted([rank for rank in ranks if isinstance(rank, int)])
     if len(numbers) > 1:
-        notes.append(
-            AuditFinding("scope", f"only rank {numbers[0]} of {len(numbers)} ranks was audited", Severity.NOTE)
-        )  # fmt: skip
+        notes.append(scope_note(f"only rank {numbers[0]} of {len(numbers)} ranks was audited"))
     return numbers[0] if numbers else 0
 
 

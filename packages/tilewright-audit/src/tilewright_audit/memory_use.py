@@ -76,6 +76,15 @@ class Moment:
         """
         return self.tensor_bytes + self.local_bytes
 
+    def describe(self, chip: Chip) -> str:
+        """Return how much of L1 is used of a `chip`.
+
+        >>> Moment(3, 8, "ttnn.add", 4096, 0).describe(Chip.named("wormhole_n150"))
+        '4096 of 1393312 bytes per core (0 %)'
+        """
+        bank = chip.bank_bytes("l1")
+        return f"{self.total} of {bank} bytes per core ({100 * self.total / bank:.0f} %)"
+
 
 @dataclass(frozen=True, slots=True)
 class Share:
@@ -109,9 +118,7 @@ class Share:
         >>> Share(8, "circular buffer", "ttnn.add", 2048, 1497088).to_json()["cores"] is None
         True
         """
-        names = ("node", "label", "call", "bytes_per_core", "address", "idle")
-        cores = None if self.cores is None else [list(core) for core in sorted(self.cores)]
-        return {name: getattr(self, name) for name in names} | {"cores": cores}
+        return asdict(self) | {"cores": None if self.cores is None else [list(core) for core in sorted(self.cores)]}
 
 
 @dataclass(frozen=True, slots=True)

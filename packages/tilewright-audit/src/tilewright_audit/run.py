@@ -6,6 +6,7 @@ Time is the position of a node in the graph.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -200,14 +201,8 @@ class Run:
         >>> Run((), (Call(1, "ttnn.add", 0, 5),), (), ()).call_at(3).name
         'ttnn.add'
         """
-        low, high = 0, len(self.calls)
-        while low < high:
-            middle = (low + high) // 2
-            if self.calls[middle].start <= time:
-                low = middle + 1
-            else:
-                high = middle
-        return self.calls[low - 1] if low else None
+        position = bisect_right(self.calls, time, key=lambda call: call.start)
+        return self.calls[position - 1] if position else None
 
     def name_call(self, time: int) -> str:
         """Return the name of the call at a `time`, or nothing before the first.
@@ -376,9 +371,7 @@ def _read_request(call: ReportNode) -> ReportNode | None:
     if not call.text("name").endswith("create_device_tensor"):
         return None
     starts = {"shape": "Shape(", "dtype": "DataType::", "layout": "Layout::", "memory_config": "MemoryConfig("}
-    params = {
-        name: text for text in call.arguments for name, start in starts.items() if text.startswith(start)
-    }  # fmt: skip
+    params = {name: text for text in call.arguments for name, start in starts.items() if text.startswith(start)}
     return ReportNode(call.number, "tensor", params) if len(params) == len(starts) else None
 
 

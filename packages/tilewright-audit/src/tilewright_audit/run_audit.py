@@ -16,7 +16,7 @@ from tilewright.notation import LayoutUse, MlirLayout, find_layouts
 
 from .buffers import BufferCheck, SpecReader, SpecText, list_live
 from .database import find_failures, read_run
-from .findings import AuditFinding, rank_findings
+from .findings import AuditFinding, rank_findings, scope_note
 from .graph_report import GraphReport, PageBatch, read_graph_report
 from .memory_use import (
     build_timeline,
@@ -58,7 +58,7 @@ def audit_graph(path: Path, chip: Chip | None = None) -> AuditReport:
         if number in calls:
             result.findings += check_call(calls[number], rows, live[number])
     if report.skipped:
-        result.notes.append(_scope_note(f"{report.skipped} entries of the graph are no nodes and were left out"))
+        result.notes.append(scope_note(f"{report.skipped} entries of the graph are no nodes and were left out"))
     return result.build(path, "graph report")
 
 
@@ -118,13 +118,13 @@ class _RunAudit:
         by_number = {one.buffer.number: one for one in self.checked}
         placed = [one for one in self.checked if one.buffer.memory.is_l1 and one.buffer.is_placed]
         if "buffer_pages_by_address" in report.sections:
-            check = PageCheck(self.run)
+            check = PageCheck()
             for batch in report.read_pages():
                 check.add(batch, by_number.get(batch.owner if batch.owner is not None else -1))
             self.findings += check.findings([one for one in placed if one.buffer.allocation is not None])
             self.pages += check.pages
         if "buffer_pages" in report.sections:
-            check = PageCheck(self.run)
+            check = PageCheck()
             final = {one.buffer.address: one for one in placed if one.buffer.end is None}
             for batch in report.read_final_pages():
                 for address, part in _split_by_address(batch):
@@ -134,7 +134,7 @@ class _RunAudit:
 
     def build(self, path: Path, kind: str) -> AuditReport:
         """Return the report of all that was found."""
-        findings = [*self.findings, *self.replay.findings, *self.notes, *self._list_notes()]
+        findings = _without_repeats([*self.findings, *self.replay.findings, *self.notes, *self._list_notes()])
         counts = {
             "calls": len(self.run.calls),
             "buffers": len(self.checked),
@@ -146,28 +146,17 @@ class _RunAudit:
         addresses = "1 address" if counts["addresses"] == 1 else f"{counts['addresses']} addresses"
         matched = f"{counts['predicted_addresses']} of them as predicted"
         facts = (*self.facts, ("compared", f"{compared}, {addresses}, {matched}"))
-        ranked = rank_findings(_without_repeats(findings))
-        return AuditReport(
-            path,
-            kind,
-            self.chip,
-            tuple([finding for finding in ranked if finding.severity is not Severity.NOTE]),
-            tuple([finding for finding in ranked if finding.severity is Severity.NOTE]),
-            self.timeline,
-            tuple(self.reshards),
-            counts,
-            facts,
-        )
+        return AuditReport.of(path, kind, self.chip, findings, counts, facts, self.timeline, self.reshards)
 
     def _list_notes(self) -> Iterator[AuditFinding]:
         idle = find_idle_tensors(self.run, self.checked)
         yield from note_idle_tensors(self.run, idle, self.timeline)
         yield from note_reshards(self.reshards, self.run)
         if self.checked and not self.run.is_placed:
-            yield _scope_note("the run placed nothing: every address is 0, and only sizes were compared")
+            yield scope_note("the run placed nothing: every address is 0, and only sizes were compared")
         hits = sum([node.params.get("program_cache_hit") is True for node in self.run.nodes])
         if hits:
-            yield _scope_note(
+            yield scope_note(
                 f"{hits} programs came from the program cache: their circular buffers are not in the report, and peaks"
                 " are without them"
             )
@@ -200,7 +189,7 @@ def _note_unread(report: GraphReport) -> Iterator[AuditFinding]:
     """Yield the parts of a report that are not understood."""
     kinds = Counter(node.kind for node in report.nodes if node.kind not in KNOWN_FIELDS)
     for kind, count in kinds.items():
-        yield _scope_note(f"{count_of(count, 'node')} of the unknown type {kind!r} left out")
+        yield scope_note(f"{count_of(count, 'node')} of the unknown type {kind!r} left out")
     fields = dict.fromkeys(
         f"{node.kind}.{name}"
         for node in report.nodes
@@ -208,9 +197,9 @@ def _note_unread(report: GraphReport) -> Iterator[AuditFinding]:
         for name in sorted(node.params.keys() - KNOWN_FIELDS[node.kind])
     )
     if fields:
-        yield _scope_note(f"unknown parameters of nodes were not read: {', '.join(fields)}")
+        yield scope_note(f"unknown parameters of nodes were not read: {', '.join(fields)}")
     if report.unread:
-        yield _scope_note(f"unknown sections of the report were not read: {', '.join(report.unread)}")
+        yield scope_note(f"unknown sections of the report were not read: {', '.join(report.unread)}")
 
 
 def _find_aborted(run: Run) -> Iterator[AuditFinding]:
@@ -227,10 +216,6 @@ def _find_aborted(run: Run) -> Iterator[AuditFinding]:
             )
 
 
-def _scope_note(message: str) -> AuditFinding:
-    return AuditFinding("scope", message, Severity.NOTE)
-
-
 def _without_repeats(findings: Sequence[AuditFinding]) -> list[AuditFinding]:
     """Return findings without repetitions about the same node, as from two lists of pages."""
     return list({(finding.kind, finding.node, finding.message): finding for finding in reversed(findings)}.values())[
@@ -243,7 +228,7 @@ def _select_chip(run: Run, candidates: Sequence[Chip]) -> tuple[Chip, list[Audit
     if len(candidates) == 1:
         return candidates[0], []
     if not candidates:
-        return Chip.named("wormhole_n150"), [_scope_note("the devices of the report are not known; pass chip=...")]
+        return Chip.named("wormhole_n150"), [scope_note("the devices of the report are not known; pass chip=...")]
     part = Run(run.nodes, run.calls, run.buffers[:_SAMPLE], ())
 
     def count_problems(chip: Chip) -> int:
@@ -492,4 +477,4 @@ def _note_unmatched(
         if alone:
             names = ", ".join([f"{operation.name} ({operation.place})" for operation in alone[:5]])
             more = f" and {len(alone) - 5} more" if len(alone) > 5 else ""
-            yield AuditFinding("scope", f"{side}: {names}{more}", Severity.NOTE, count=1)
+            yield scope_note(f"{side}: {names}{more}")

@@ -53,18 +53,16 @@ def audit_scene(
     >>> audit_scene(AuditReport(Path("report.json"), "graph report", Chip.named("n150"))).title
     'report.json: clean'
     """
-    verdict = "clean" if report.clean else count_of(len(report.findings), "finding")
-    kind = report.kind if report.chip is None else f"{report.kind}, {report.chip}"
     listed = [*report.findings, *report.notes][:_MAX_ENTRIES]
     panels: list[Panel] = []
     timeline = report.timeline
     if report.chip is not None and timeline.peak is not None:
         panels = [_chip_grid(timeline, report.chip), _usage_grid(timeline, side), *_life_tracks(timeline)]
     return Scene(
-        title or f"{report.name}: {verdict}",
+        title or report.title,
         tuple(panels),
         tuple(_list_facts(report)),
-        f"{kind[:1].upper()}{kind[1:]}.",
+        f"{report.subject[:1].upper()}{report.subject[1:]}.",
         (2,) if len(panels) > 2 else (),  # the chip and the calls side by side
         entries=tuple([_make_entry(finding) for finding in listed]),
     )
@@ -81,22 +79,15 @@ def _list_facts(report: AuditReport) -> list[Fact]:
     facts += [Fact(name, value) for name, value in report.facts]
     peak, chip = report.timeline.peak, report.chip
     if peak is not None and chip is not None:
-        bank = chip.bank_bytes("l1")
-        share = 100 * peak.total / bank
-        facts.append(Fact("peak of L1", f"{peak.total} of {bank} bytes per core ({share:.0f} %), in {peak.call}"))
+        facts.append(Fact("peak of L1", f"{peak.describe(chip)}, in {peak.call}"))
         facts += [
             Fact("held by", f"{share.label}: {share.bytes_per_core} bytes{', idle' if share.idle else ''}")
             for share in report.timeline.shares[:_MAX_NAMED]
         ]
-    facts += [
-        Fact(
-            "move",
-            ("" if count == 1 else f"{count} x ")
-            + f"{move.path_text}: {format_bytes(move.bytes_moved)}"
-            + ("" if move.microseconds is None else f", about {move.microseconds:.1f} us"),
-        )
-        for move, count in group_moves(report.reshards)[:_MAX_NAMED]
-    ]
+    for move, count in group_moves(report.reshards)[:_MAX_NAMED]:
+        times = "" if count == 1 else f"{count} x "
+        duration = "" if move.microseconds is None else f", about {move.microseconds:.1f} us"
+        facts.append(Fact("move", f"{times}{move.path_text}: {format_bytes(move.bytes_moved)}{duration}"))
     return facts
 
 

@@ -21,7 +21,7 @@ from tilewright.findings import Severity
 from tilewright.memory import Chip, ChipLike, CoreCoord, as_spec
 from tilewright.traffic import NocMap, ReshardPlan, ReshardStep, Risc, reshard
 
-from .findings import AuditFinding, rank_findings
+from .findings import AuditFinding, scope_note
 from .graph_report import JsonStream, as_integer
 from .report import AuditReport
 
@@ -96,8 +96,8 @@ class NocEvent:
 class NocRun:
     """Events in a row that are alike: `count` reads, writes or barriers, from the time `first` to `last`.
 
-    >>> NocRun("read", "NOC_0", (1, 1), 2048, 4, 188, 663).total_bytes
-    8192
+    >>> NocRun("read", "NOC_0", (1, 1), 2048, 4, 188, 663).count
+    4
     """
 
     kind: str
@@ -109,19 +109,10 @@ class NocRun:
     last: int
     box: tuple[Place, Place] | None = None
 
-    @property
-    def total_bytes(self) -> int:
-        """The bytes of all events together.
-
-        >>> NocRun("barrier", "NOC_0", None, 0, 1, 0, 0).total_bytes
-        0
-        """
-        return self.num_bytes * self.count
-
 
 @dataclass(frozen=True)
 class NocTrace:
-    """The actions of each data mover, in order, as runs of equal events; and when kernels began.
+    """The actions of each data mover, in order, as runs of equal events.
 
     `skipped` is the number of entries that are no events.
 
@@ -131,7 +122,6 @@ class NocTrace:
     """
 
     sequences: Mapping[Mover, tuple[NocRun, ...]]
-    kernel_start: int | None = None
     skipped: int = 0
     types: Mapping[str, int] = field(default_factory=dict)  # how many events there are of each type
     unused: Mapping[str, int] = field(default_factory=dict)  # of these, the types that are not understood
@@ -159,7 +149,7 @@ class NocTrace:
         for (core, _), runs in self.sequences.items():
             for run in runs:
                 if run.kind == kind and run.other is not None:
-                    total[core, run.other] = total.get((core, run.other), 0) + run.total_bytes
+                    total[core, run.other] = total.get((core, run.other), 0) + run.num_bytes * run.count
         return total
 
     @property
@@ -181,16 +171,6 @@ class NocTrace:
         ends = [run.last for run in runs if run.kind == "barrier"]
         return max(ends) - min(starts) if starts and ends else None
 
-    @property
-    def kernel_cycles(self) -> int | None:
-        """The cycles from the start of the first kernel to the end of the last barrier, if both are known.
-
-        >>> NocTrace({}).kernel_cycles is None
-        True
-        """
-        ends = [run.last for sequence in self.sequences.values() for run in sequence if run.kind == "barrier"]
-        return max(ends) - self.kernel_start if ends and self.kernel_start is not None else None
-
 
 def read_noc_trace(path: FilePath | SourceFile) -> NocTrace:
     """Read the trace at `path`; the memory is for runs of equal events, not for each event.
@@ -209,7 +189,6 @@ def read_noc_trace(path: FilePath | SourceFile) -> NocTrace:
     sequences: dict[Mover, list[NocRun]] = {}
     types: dict[str, int] = {}
     unused: dict[str, int] = {}
-    starts: list[int] = []
     skipped = 0
     for event in iterate_events(file):
         if event is None:
@@ -219,15 +198,12 @@ def read_noc_trace(path: FilePath | SourceFile) -> NocTrace:
         types[name] = types.get(name, 0) + 1
         if not event.is_understood:
             unused[name] = unused.get(name, 0) + 1
-        if event.kind == "zone":
-            if event.zone.endswith("begin"):
-                starts = [min([event.time, *starts])]
-        elif event.kind != "other":
+        if event.kind not in ("zone", "other"):
             _add_event(sequences.setdefault((event.core, event.mover), []), event)
     if skipped and not types:
         raise FileFormatError(f"{file.path} is not a trace of the NoC: none of its {skipped} entries is an event")
     runs = {mover: tuple(sequence) for mover, sequence in sequences.items()}
-    return NocTrace(runs, starts[0] if starts else None, skipped, types, unused)
+    return NocTrace(runs, skipped, types, unused)
 
 
 def iterate_events(path: FilePath | SourceFile) -> Iterator[NocEvent | None]:
@@ -247,8 +223,7 @@ def iterate_events(path: FilePath | SourceFile) -> Iterator[NocEvent | None]:
         raise FileFormatError(f"{file.path} is not a trace of the NoC: expected an array at byte {stream.byte}")
     for _ in stream.walk_array():
         yield read_event(stream.read_value())
-    if not stream.at_end:
-        raise FileFormatError(f"{file.path} is not JSON: more follows after its end, at byte {stream.byte}")
+    stream.expect_end()
 
 
 def read_event(data: Any) -> NocEvent | None:
@@ -312,19 +287,10 @@ def audit_trace(path: FilePath, chip: ChipLike | None = None) -> AuditReport:
     2 reads (128 bytes), 0 writes (0 bytes), 0 barriers of 1 RISC
     """
     trace = read_noc_trace(path)
-    notes = [*_note_unwaited(trace), *_note_skipped(trace)]
-    notes.append(
-        AuditFinding(
-            "scope",
-            "requests were not compared with a plan",
-            Severity.NOTE,
-            remedy="pass both placements: --source and --target, or audit_noc_trace(path, source, target)",
-        )
-    )
+    remedy = "pass both placements: --source and --target, or audit_noc_trace(path, source, target)"
+    notes = [*_list_notes(trace), scope_note("requests were not compared with a plan", remedy)]
     known = None if chip is None else Chip.of(chip)
-    return AuditReport(
-        Path(path), "NoC trace", known, (), tuple(notes), counts=_count_requests(trace), facts=tuple(_list_facts(trace))
-    )
+    return AuditReport.of(Path(path), "NoC trace", known, notes, _count_requests(trace), _list_facts(trace))
 
 
 def audit_noc_trace(path: FilePath, source: Any, target: Any, op: str = "to_memory_config") -> AuditReport:
@@ -451,10 +417,8 @@ class TraceCheck:
         if cycles is not None and step is not None:
             estimate = step.estimate(True)
             facts.append(("time", f"{cycles} cycles recorded, {estimate.cycles:.0f} estimated with the profiler on"))
-        notes = [*_note_unwaited(self.trace), *_note_skipped(self.trace)]
-        ranked = rank_findings(findings)
-        chip = plan.source.known_chip
-        return AuditReport(path, "NoC trace", chip, ranked, tuple(notes), counts=counts, facts=tuple(facts))
+        findings += _list_notes(self.trace)
+        return AuditReport.of(path, "NoC trace", plan.source.known_chip, findings, counts, facts)
 
     def _check_traffic(self) -> Iterator[AuditFinding]:
         """Yield pairs of cores between which other numbers of bytes went."""
@@ -664,8 +628,8 @@ def _list_facts(trace: NocTrace) -> Iterator[tuple[str, str]]:
         yield "cycles", f"{trace.cycles} from the first request to the end of the last barrier"
 
 
-def _note_unwaited(trace: NocTrace) -> Iterator[AuditFinding]:
-    """Yield a note if RISCs read and do not wait for the data."""
+def _list_notes(trace: NocTrace) -> Iterator[AuditFinding]:
+    """Yield a note if RISCs read and do not wait for the data, and notes about what was left out."""
     unwaited = [
         mover
         for mover, runs in trace.sequences.items()
@@ -680,11 +644,7 @@ def _note_unwaited(trace: NocTrace) -> Iterator[AuditFinding]:
             remedy="call noc_async_read_barrier() before the data is used, or check that the trace is complete",
             count=len(unwaited),
         )
-
-
-def _note_skipped(trace: NocTrace) -> Iterator[AuditFinding]:
     if trace.skipped:
-        yield AuditFinding("scope", f"{trace.skipped} entries are no events and were left out", Severity.NOTE)
+        yield scope_note(f"{trace.skipped} entries are no events and were left out")
     for name, count in trace.unused.items():
-        message = f"{count_of(count, 'event')} of the unknown type {name!r} left out"
-        yield AuditFinding("scope", message, Severity.NOTE)
+        yield scope_note(f"{count_of(count, 'event')} of the unknown type {name!r} left out")
