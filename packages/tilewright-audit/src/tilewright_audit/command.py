@@ -85,7 +85,9 @@ def command(
     if html is not None:
         if len(answers) != 1:
             raise click.UsageError(f"--html is a page for one report, got {len(answers)}")
-        save_picture(answers[0], _check_suffix(html))
+        if not html.lower().endswith((".html", ".svg", ".txt")):
+            raise click.UsageError(f"--html {html}: expected a name that ends in .html")
+        save_picture(answers[0], html)
     data = [report.to_json() for report in answers]
     code = ExitCode.OK if all(report.clean for report in answers) else ExitCode.NO
     return Answer(lambda: _format_answers(answers, notes), data[0] if len(data) == 1 else {"reports": data}, code)
@@ -145,12 +147,6 @@ def _run_check(check: Callable[[str], AuditReport], name: str) -> AuditReport:
         short = name if len(name) < 120 else f"{name[:117]}..."
         named = reason if name in reason or short in reason else f"{short}: {reason}"
         raise CommandError(named, NOT_READABLE) from None
-
-
-def _check_suffix(path: str) -> str:
-    if not path.lower().endswith((".html", ".svg", ".txt")):
-        raise click.UsageError(f"--html {path}: expected a name that ends in .html")
-    return path
 
 
 def _format_answers(answers: list[AuditReport], notes: bool) -> str:

@@ -469,7 +469,7 @@ class _DatabaseCheck:
             by_address: dict[int, list[Row]] = {}
             for row in group:
                 address = as_integer(row.get("address"))
-                if address is not None and row.get("rank", self.database.rank) == self.database.rank:
+                if address is not None:
                     by_address.setdefault(address, []).append(row)
             if number is not None and number in by_number:
                 yield by_number[number], by_address

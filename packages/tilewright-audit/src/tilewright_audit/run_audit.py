@@ -78,7 +78,10 @@ def audit_database(path: Path, chip: Chip | None = None) -> AuditReport:
     target, notes = (chip, []) if chip is not None else _select_chip(database.run, candidate_chips(database.devices))
     result = _RunAudit(database.run, target)
     result.notes += [*notes, *database.notes]
-    result.findings += [*find_failures(database), *check_database(database, result.checked, SpecReader(target))]
+    result.findings += [
+        *find_failures(database.database),
+        *check_database(database, result.checked, SpecReader(target)),
+    ]
     return result.build(path, "database")
 
 
@@ -281,10 +284,10 @@ class OperationTensors:
         return self.name.rsplit(".", 1)[-1].rsplit("::", 1)[-1]
 
 
-def compare_with_run(ir: Path, report: Path, kind: str, chip: Chip | None = None) -> AuditReport:
-    """Compare the tensors of the IR file with the `report` of its run, a "graph report" or "database"."""
-    audited = audit_graph(report, chip) if kind == "graph report" else audit_database(report, chip)
-    run = build_run(read_graph_report(report).nodes) if kind == "graph report" else read_run(report).run
+def compare_with_run(ir: Path, report: Path, is_graph: bool, chip: Chip | None = None) -> AuditReport:
+    """Compare the tensors of the `ir` file with the `report` of its run, a graph report or else a database."""
+    audited = (audit_graph if is_graph else audit_database)(report, chip)
+    run = build_run(read_graph_report(report).nodes) if is_graph else read_run(report).run
     assert audited.chip is not None  # a run has one
     compiled, ran = list_compiled(ir, audited.chip), list_ran(run, SpecReader(audited.chip))
     pairs = match_operations(compiled, ran)
@@ -296,18 +299,11 @@ def compare_with_run(ir: Path, report: Path, kind: str, chip: Chip | None = None
         ("ran", f"{count_of(len(ran), 'call')} with a tensor on a device, in {report.name}"),
         ("compared", f"{count_of(tensors, 'tensor')} of {count_of(len(pairs), 'operation')}, {same} the same"),
     ]
-    notes = [*_note_unmatched(compiled, ran, pairs)]
+    notes = (*_note_unmatched(compiled, ran, pairs), *audited.notes)
     ranked = rank_findings([*findings[:_MAX_FINDINGS], *audited.findings])
     counts = {**audited.counts, "operations": len(pairs), "tensors": tensors, "same": same}
-    return replace(
-        audited,
-        kind=f"IR of tt-mlir against the {audited.kind}",
-        path=ir,
-        findings=ranked,
-        notes=(*notes, *audited.notes),
-        counts=counts,
-        facts=(*facts, *audited.facts),
-    )
+    kind, facts = f"IR of tt-mlir against the {audited.kind}", [*facts, *audited.facts]
+    return replace(audited, kind=kind, path=ir, findings=ranked, notes=notes, counts=counts, facts=tuple(facts))
 
 
 def list_compiled(path: Path, chip: Chip) -> list[OperationTensors]:
@@ -387,14 +383,13 @@ def match_operations(
             pairs.append((compiled[left], ran[right]))
             left, right = left + 1, right + 1
             continue
+        ahead_of = (compiled[left + 1 : left + _WINDOW], ran[right + 1 : right + _WINDOW])
+        wanted = (ran[right].short_name, compiled[left].short_name)
         skips = [
             (ahead, side)
-            for side, names, start, wanted in (
-                (0, compiled, left, ran[right].short_name),
-                (1, ran, right, compiled[left].short_name),
-            )
-            for ahead, operation in enumerate(names[start + 1 : start + _WINDOW], 1)
-            if operation.short_name == wanted
+            for side in (0, 1)
+            for ahead, operation in enumerate(ahead_of[side], 1)
+            if operation.short_name == wanted[side]
         ]
         if not skips:  # neither goes on in the other
             left, right = left + 1, right + 1
