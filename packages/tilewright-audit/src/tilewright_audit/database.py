@@ -252,11 +252,9 @@ def find_failures(database: ReportDatabase) -> Iterator[AuditFinding]:
     for row in chain(*map(database.read_rows, _COMPARISONS)):
         if str(row.get("matches")).lower() in ("1", "true"):  # a number, or a text of Python or C++
             continue
-        yield AuditFinding(
-            "value",
-            f"tensor {row.get('tensor_id')} differs from its golden tensor {row.get('golden_tensor_id')}: PCC"
-            f" {row.get('actual_pcc')}, expected {row.get('desired_pcc')} (compared when the run was recorded)",
-        )
+        which = f"tensor {row.get('tensor_id')} differs from its golden tensor {row.get('golden_tensor_id')}"
+        numbers = f"PCC {row.get('actual_pcc')}, expected {row.get('desired_pcc')}"
+        yield AuditFinding("value", f"{which}: {numbers} (compared when the run was recorded)")
 
 
 def _first_rank(database: ReportDatabase, notes: list[AuditFinding]) -> int:

@@ -209,21 +209,15 @@ def _find_aborted(run: Run) -> Iterator[AuditFinding]:
     """Yield the calls that the capture saw fail."""
     for node in run.nodes:
         if node.kind == "function_end" and node.text("aborted") == "true":
-            name = node.text("name")
-            yield AuditFinding(
-                "failed call",
-                f"{name} raised an error and was aborted",
-                node=node.number,
-                call=name,
-                remedy="see the error in the log of the run",
-            )
+            name, remedy = node.text("name"), "see the error in the log of the run"
+            message = f"{name} raised an error and was aborted"
+            yield AuditFinding("failed call", message, remedy=remedy, node=node.number, call=name)
 
 
 def _without_repeats(findings: Sequence[AuditFinding]) -> list[AuditFinding]:
     """Return findings without repetitions about the same node, as from two lists of pages."""
-    return list({(finding.kind, finding.node, finding.message): finding for finding in reversed(findings)}.values())[
-        ::-1
-    ]
+    last = {(finding.kind, finding.node, finding.message): finding for finding in reversed(findings)}
+    return list(last.values())[::-1]
 
 
 def _select_chip(run: Run, candidates: Sequence[Chip]) -> tuple[Chip, list[AuditFinding]]:
@@ -414,17 +408,17 @@ def compare_operation(compiled: OperationTensors, ran: OperationTensors) -> Iter
         if one is None or other is None:
             continue
         for name, first, second in _list_differences(one, other):
+            which = f"{compiled.name} ({compiled.place}), result {number}"
             yield AuditFinding(
                 "compiled differently",
-                f"{compiled.name} ({compiled.place}), result {number}: {name} is {first} as compiled, {second} in"
-                f" {ran.place}",
+                f"{which}: {name} is {first} as compiled, {second} in {ran.place}",
                 Severity.WARNING,
+                "the runtime did not do what the compiler assumed",
+                "check what the operation was called with, and its default output memory",
                 call=ran.name,
                 tensor=str(other),
                 recorded=second,
                 expected=first,
-                reason="the runtime did not do what the compiler assumed",
-                remedy="check what the operation was called with, and its default output memory",
             )
 
 

@@ -105,14 +105,9 @@ class _IrAudit:
         if key in self.found:
             self.found[key] = replace(self.found[key], count=self.found[key].count + 1)
         elif len(self.found) < _MAX_KINDS:
-            self.found[key] = AuditFinding(
-                kind,
-                f"{use.place}: {_shorten(use.text)}: {reason}",
-                severity,
-                call=use.operation,
-                tensor=_shorten(use.text),
-                remedy=remedy,
-            )
+            tensor = _shorten(use.text)
+            message = f"{use.place}: {tensor}: {reason}"
+            self.found[key] = AuditFinding(kind, message, severity, "", remedy, call=use.operation, tensor=tensor)
 
     def _read_spec(self, use: LayoutUse) -> TensorSpec | None:
         """Return the spec of a use on the chip; a spec that the chip cannot hold is a finding."""
@@ -282,16 +277,11 @@ class _TextAudit:
             return
         described, problems = describe_value(text, self.chip)
         self.values[key] = AuditFinding("value", f"line {line}: {text.kind}: {described}", Severity.NOTE, recorded=line)
-        self.findings += [
-            AuditFinding(
-                "placement",
-                f"line {line}: {text.kind}: {problem}",
-                tensor=described,
-                recorded=line,
-                remedy="choose cores and shards that the chip has, or name the chip that it ran on",
-            )
-            for problem in problems
-        ]
+        remedy = "choose cores and shards that the chip has, or name the chip that it ran on"
+        for problem in problems:
+            message = f"line {line}: {text.kind}: {problem}"
+            found = AuditFinding("placement", message, remedy=remedy, tensor=described, recorded=line)
+            self.findings.append(found)
 
     def build(self, path: Path, name: str) -> AuditReport:
         if not self.total:

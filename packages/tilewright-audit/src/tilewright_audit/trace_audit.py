@@ -326,18 +326,17 @@ def audit_noc_trace(path: FilePath, source: Any, target: Any, op: str = "to_memo
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """The possible subjects of a trace: a plan, or one of its steps when it has several."""
+    """A possible subject of a trace: a step of a plan."""
 
     plan: ReshardPlan
-    step: ReshardStep | None
+    step: ReshardStep
     name: str
 
     @property
     def lists(self) -> dict[tuple[CoreCoord, str], tuple[Risc, list[Request]]]:
         """The requests of each RISC in order."""
-        owner = self.plan if self.step is None else self.step
         by_risc: dict[tuple[CoreCoord, str], tuple[Risc, list[Request]]] = {}
-        for kind, lists in (("read", owner.reads), ("write", owner.writes)):
+        for kind, lists in (("read", self.step.reads), ("write", self.step.writes)):
             for risc, runs in lists.items():
                 requests: list[Request] = []
                 for run in runs:
@@ -350,11 +349,9 @@ class Candidate:
 
 
 def _list_candidates(plan: ReshardPlan) -> Iterator[Candidate]:
-    if len(plan.steps) == 1:
-        yield Candidate(plan, plan.steps[0], f"{plan.steps[0].factory}, kernels: {plan.kernel}")
-        return
     for number, step in enumerate(plan.steps, 1):
-        yield Candidate(plan, step, f"{step.factory} (step {number} of {len(plan.steps)}), kernels: {plan.kernel}")
+        place = f" (step {number} of {len(plan.steps)})" if len(plan.steps) > 1 else ""
+        yield Candidate(plan, step, f"{step.factory}{place}, kernels: {plan.kernel}")
 
 
 def _append(requests: list[Request], request: Request) -> None:
@@ -414,7 +411,7 @@ class TraceCheck:
             ("as planned", f"{self.matching} of {total} RISCs, request by request"),
         ]
         cycles = self.trace.cycles
-        if cycles is not None and step is not None:
+        if cycles is not None:
             estimate = step.estimate(True)
             facts.append(("time", f"{cycles} cycles recorded, {estimate.cycles:.0f} estimated with the profiler on"))
         findings += _list_notes(self.trace)
@@ -437,25 +434,19 @@ class TraceCheck:
         core, kind, other = wrong[0]
         sides = recorded.get(wrong[0], 0), expected.get(wrong[0], 0)
         verb, preposition = ("read", "from") if kind == "read" else ("wrote", "to")
-        yield AuditFinding(
-            "traffic",
-            f"core {_name(core)} {verb} {sides[0]} bytes {preposition} {_name(other)}, the plan says {sides[1]}",
-            recorded=sides[0],
-            expected=sides[1],
-            reason=f"bytes differ for {len(wrong)} of {len({**expected, **recorded})} pairs",
-            remedy="see the first wrong page",
-            count=len(wrong),
-        )
+        message = f"core {_name(core)} {verb} {sides[0]} bytes {preposition} {_name(other)}, the plan says {sides[1]}"
+        reason = f"bytes differ for {len(wrong)} of {len({**expected, **recorded})} pairs"
+        found = AuditFinding("traffic", message, Severity.ERROR, reason, "see the first wrong page", len(wrong))
+        yield replace(found, recorded=sides[0], expected=sides[1])
 
     def _other_order(self) -> AuditFinding:
-        return AuditFinding(
-            "order",
-            f"all bytes of all pairs are right, but only {self.matching} of {len(self.expected)} RISCs issue requests"
-            " in the planned order",
-            Severity.WARNING,
-            reason="a kernel that is not known here; the trace has no addresses, so pages were not compared",
-            remedy="name the operation, if it is not to_memory_config",
+        ordered = f"only {self.matching} of {len(self.expected)} RISCs issue requests in the planned order"
+        message, remedy = (
+            f"all bytes of all pairs are right, but {ordered}",
+            "name the operation, if it is not to_memory_config",
         )
+        reason = "a kernel that is not known here; the trace has no addresses, so pages were not compared"
+        return AuditFinding("order", message, Severity.WARNING, reason, remedy)
 
     def _check_lists(self) -> Iterator[AuditFinding]:
         """Yield the first wrong request of each RISC that deviates from the plan, in the order of pages."""
@@ -476,24 +467,18 @@ class TraceCheck:
 
     def _missing_list(self, risc: Risc) -> AuditFinding:
         _, where = self._page_of(risc, 0)
-        return AuditFinding(
-            "wrong page",
-            f"core {risc.core} {risc.risc} issued no request, the plan begins with {where}",
-            call=risc.risc,
-            remedy="check that its kernel ran, and that all of its events were recorded",
-        )
+        message = f"core {risc.core} {risc.risc} issued no request, the plan begins with {where}"
+        remedy = "check that its kernel ran, and that all of its events were recorded"
+        return AuditFinding("wrong page", message, remedy=remedy, call=risc.risc)
 
     def _unknown_list(self, core: CoreCoord | Place, mover: str) -> AuditFinding:
         place = f"core {_name(core)} {mover}"
         if isinstance(core, CoreCoord):
             x, y = self.noc_map.position(core)
             place += f", which is at ({x}, {y}),"
-        return AuditFinding(
-            "wrong page",
-            f"{place} has requests in the trace, but none in the plan",
-            call=mover,
-            remedy="check the cores of the target, and that the trace is of this operation alone",
-        )
+        message = f"{place} has requests in the trace, but none in the plan"
+        remedy = "check the cores of the target, and that the trace is of this operation alone"
+        return AuditFinding("wrong page", message, remedy=remedy, call=mover)
 
     def _first_difference(
         self, risc: Risc, seen: Sequence[Request], planned: Sequence[Request]
@@ -511,35 +496,25 @@ class TraceCheck:
         if one is not None and other is not None and one[:3] == other[:3]:  # one of them goes on longer
             common = min(one[3], other[3])
             issued += 0 if one[0] == _BARRIER else common
-            pairs = [(request, lists) for request, lists in ((one, seen), (other, planned))]
-            nexts = [
+            one, other = [
                 request if request[3] > common else (lists[position + 1] if position + 1 < len(lists) else None)
-                for request, lists in pairs
+                for request, lists in ((one, seen), (other, planned))
             ]
-            one, other = nexts
         page, where = self._page_of(risc, issued)
         is_barrier = (one is None or one[0] == _BARRIER) and (other is None or other[0] == _BARRIER)
         kind = "barriers" if is_barrier else "wrong page"
         message = f"core {risc.core} {risc.risc}, request {issued}: {_describe(one)}, the plan says {_describe(other)}"
         if other is not None and other[0] != _BARRIER and where:
             message += f": {where}"
-        finding = AuditFinding(
-            kind,
-            message,
-            Severity.WARNING if is_barrier else Severity.ERROR,
-            call=risc.risc,
-            recorded=_describe(one),
-            expected=_describe(other),
-            reason="the trace has who, how many bytes and in which order; the plan has the pages of each request",
-            remedy="check the core order and shard extent that the kernel's runtime arguments were made from",
-        )
-        return page, finding
+        reason = "the trace has who, how many bytes and in which order; the plan has the pages of each request"
+        remedy = "check the core order and shard extent that the kernel's runtime arguments were made from"
+        severity = Severity.WARNING if is_barrier else Severity.ERROR
+        finding = AuditFinding(kind, message, severity, reason, remedy, call=risc.risc)
+        return page, replace(finding, recorded=_describe(one), expected=_describe(other))
 
     def _page_of(self, risc: Risc, issued: int) -> tuple[int, str]:
         """Return the first page of a request of a RISC, and the request in words; nothing after the last one."""
         step = self.candidate.step
-        if step is None:
-            return 1 << 62, ""
         requests = step.requests
         core = self.noc_map.number_of[risc.core]
         riscs = np.flatnonzero((requests.core == core) & (requests.risc == ("NCRISC", "BRISC").index(risc.risc)))
@@ -637,13 +612,9 @@ def _list_notes(trace: NocTrace) -> Iterator[AuditFinding]:
     ]
     if unwaited:
         (place, risc), *_ = unwaited
-        yield AuditFinding(
-            "barriers",
-            f"{risc} at {place} ends with reads that no barrier waits for",
-            Severity.NOTE,
-            remedy="call noc_async_read_barrier() before the data is used, or check that the trace is complete",
-            count=len(unwaited),
-        )
+        message = f"{risc} at {place} ends with reads that no barrier waits for"
+        remedy = "call noc_async_read_barrier() before the data is used, or check that the trace is complete"
+        yield AuditFinding("barriers", message, Severity.NOTE, "", remedy, len(unwaited))
     if trace.skipped:
         yield scope_note(f"{trace.skipped} entries are no events and were left out")
     for name, count in trace.unused.items():
