@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
 
@@ -22,7 +22,6 @@ from .run import Call
 
 _MAX_PAGES = 2**40  # of a tensor whose pages are compared; addresses of more do not fit any memory
 _MANY = 4  # one wrong page in this many means other shards
-_CAPTURE_ALL = "capture from the start of the program, so that the graph has all allocations"
 
 
 @dataclass
@@ -156,16 +155,9 @@ class PageCheck:
             message, count = f"no page is listed, the model has {spec.num_pages}", spec.num_pages
             yield _page_finding(checked, "page missing", message, "0", str(count), _ALL_LISTED, count)
         for address, count in self._unknown.items():
-            yield AuditFinding(
-                "buffer unknown",
-                f"{count} pages are listed for a buffer at {address} that nothing in the graph allocates",
-                Severity.NOTE,
-                address=address,
-                recorded=count,
-                expected=0,
-                reason="pages belong to an allocation",
-                remedy=_CAPTURE_ALL,
-            )
+            message = f"{count} pages are listed for a buffer at {address} that nothing in the graph allocates"
+            note = _unknown_note(message, "pages belong to an allocation", address, count)
+            yield replace(note, expected=0)
 
     def _tally_findings(self, tally: _PageTally) -> Iterator[AuditFinding]:
         checked, spec = tally.checked, tally.spec
@@ -187,6 +179,12 @@ class PageCheck:
 
 
 _ALL_LISTED = "every page of a buffer in L1 is listed while it is allocated"
+
+
+def _unknown_note(message: str, reason: str, address: int, recorded: int | None) -> AuditFinding:
+    remedy = "capture from the start of the program, so that the graph has all allocations"
+    note = AuditFinding("buffer unknown", message, Severity.NOTE, reason, remedy)
+    return replace(note, address=address, recorded=recorded)
 
 
 def _page_finding(
@@ -285,14 +283,10 @@ def check_call(
             message = f"a buffer is listed at {buffer.address}, where nothing is allocated then"
             yield _list_finding(call, "tensor elsewhere", message, buffer.address, None, buffer.address)
         else:  # it was there before the capture
-            yield AuditFinding(
-                "buffer unknown",
-                f"a buffer at {buffer.address} in memory {buffer.memory} is listed that the graph does not allocate",
-                Severity.NOTE,
-                address=buffer.address,
-                recorded=buffer.size,
-                reason="it was allocated before the capture, or in a call that is not in it",
-                remedy=_CAPTURE_ALL,
+            where = f"a buffer at {buffer.address} in memory {buffer.memory}"
+            reason = "it was allocated before the capture, or in a call that is not in it"
+            yield _unknown_note(
+                f"{where} is listed that the graph does not allocate", reason, buffer.address, buffer.size
             )
     for one in missing:
         message, address = f"{one.buffer} is allocated then, but not listed", one.buffer.address
@@ -330,18 +324,11 @@ def _find_overlaps(call: Call, listed: Sequence[ListedBuffer]) -> Iterator[Audit
 def _list_finding(
     call: Call, kind: str, message: str, recorded: int | None, expected: int | None, address: int, tensor: str = ""
 ) -> AuditFinding:
-    return AuditFinding(
-        kind,
-        f"at the end of {call.name} (node {call.number}), {message}",
-        node=call.number,
-        call=call.name,
-        address=address,
-        tensor=tensor,
-        recorded=recorded,
-        expected=expected,
-        reason="the list of a call has the buffers that the graph has allocated and not freed by then",
-        remedy="compare the list with the allocations of the graph: one of them was changed",
-    )
+    reason = "the list of a call has the buffers that the graph has allocated and not freed by then"
+    remedy = "compare the list with the allocations of the graph: one of them was changed"
+    where = f"at the end of {call.name} (node {call.number})"
+    found = AuditFinding(kind, f"{where}, {message}", reason=reason, remedy=remedy, node=call.number, call=call.name)
+    return replace(found, address=address, tensor=tensor, recorded=recorded, expected=expected)
 
 
 _MAX_LISTED_PAGES = 1 << 22  # of a buffer whose pieces are compared
@@ -585,15 +572,9 @@ def _chunk_finding(
 
 
 def _elsewhere_finding(message: str, recorded: int, expected: int | None, address: int) -> AuditFinding:
-    return AuditFinding(
-        "tensor elsewhere",
-        message,
-        address=address,
-        recorded=recorded,
-        expected=expected,
-        reason="a tensor begins where its buffer begins",
-        remedy="compare the tables of the database: one of them was changed",
-    )
+    remedy = "compare the tables of the database: one of them was changed"
+    found = AuditFinding("tensor elsewhere", message, reason="a tensor begins where its buffer begins", remedy=remedy)
+    return replace(found, address=address, recorded=recorded, expected=expected)
 
 
 def _gap_of(spec: TensorSpec | None) -> int:

@@ -46,10 +46,8 @@ def audit_graph(path: Path, chip: Chip | None = None) -> AuditReport:
     """
     report = read_graph_report(path)
     run = build_run(report.nodes)
-    candidates = candidate_chips(report.devices, report.boards, count_devices(report))
-    target, notes = (chip, []) if chip is not None else _select_chip(run, candidates)
-    result = _RunAudit(run, target)
-    result.notes += [*notes, *_note_unread(report)]
+    result = _RunAudit(run, chip, candidate_chips(report.devices, report.boards, count_devices(report)))
+    result.notes += _note_unread(report)
     result.facts += _describe_mesh(report, result)
     result.check_pages(report)
     calls = {call.number: call for call in run.calls}
@@ -75,23 +73,23 @@ def audit_database(path: Path, chip: Chip | None = None) -> AuditReport:
     True
     """
     database = read_run(path)
-    target, notes = (chip, []) if chip is not None else _select_chip(database.run, candidate_chips(database.devices))
-    result = _RunAudit(database.run, target)
-    result.notes += [*notes, *database.notes]
-    result.findings += [
-        *find_failures(database.database),
-        *check_database(database, result.checked, SpecReader(target)),
-    ]
+    result = _RunAudit(database.run, chip, candidate_chips(database.devices))
+    result.notes += database.notes
+    result.findings += find_failures(database.database)
+    result.findings += check_database(database, result.checked, SpecReader(result.chip))
     return result.build(path, "database")
 
 
 class _RunAudit:
     """The audit of a run on a chip, as far as it goes without pages and lists."""
 
-    def __init__(self, run: Run, chip: Chip) -> None:
+    def __init__(self, run: Run, requested: Chip | None, candidates: Sequence[Chip]) -> None:
+        chip = _select_chip(run, candidates) if requested is None else requested
         self.run, self.chip, self.reader = run, chip, SpecReader(chip)
         self.checked, self.findings = BufferCheck(run, self.reader).check_all()
         self.notes: list[AuditFinding] = []
+        if requested is None and not candidates:
+            self.notes.append(scope_note("the devices of the report are not known; pass chip=..."))
         self.facts: list[tuple[str, str]] = []
         self.pages = 0
         self.findings += _find_aborted(run)
@@ -220,12 +218,10 @@ def _without_repeats(findings: Sequence[AuditFinding]) -> list[AuditFinding]:
     return list(last.values())[::-1]
 
 
-def _select_chip(run: Run, candidates: Sequence[Chip]) -> tuple[Chip, list[AuditFinding]]:
+def _select_chip(run: Run, candidates: Sequence[Chip]) -> Chip:
     """Return the chip that explains most buffers of a run, the first of those that explain as many."""
-    if len(candidates) == 1:
-        return candidates[0], []
-    if not candidates:
-        return Chip.named("wormhole_n150"), [scope_note("the devices of the report are not known; pass chip=...")]
+    if len(candidates) < 2:
+        return candidates[0] if candidates else Chip.named("wormhole_n150")
     part = Run(run.nodes, run.calls, run.buffers[:_SAMPLE], ())
 
     def count_problems(chip: Chip) -> int:
@@ -240,7 +236,7 @@ def _select_chip(run: Run, candidates: Sequence[Chip]) -> tuple[Chip, list[Audit
             fewest, best = problems, chip
         if not problems:
             break
-    return best, []
+    return best
 
 
 def _split_by_address(batch: PageBatch) -> Iterator[tuple[int, PageBatch]]:
