@@ -15,7 +15,7 @@ from ..display import Drawable
 from ..errors import MemoryConfigError, TilewrightError
 from ..memory import ROW_BYTES, Sharding, as_spec
 from .strict_rules import check_memory, check_shape, check_spec, check_tile
-from .text import memory_config_from_json, ttnn_text
+from .text import memory_config_from_json
 from .types import (
     BufferType,
     BufferTypeLike,
@@ -24,6 +24,7 @@ from .types import (
     DataType,
     DataTypeLike,
     DistributionLike,
+    JsonWrapper,
     Layout,
     LayoutLike,
     MemoryLayoutLike,
@@ -34,14 +35,12 @@ from .types import (
     TensorMemoryLayout,
     Wrapper,
     bind_by_type,
-    range_fields,
-    to_json,
 )
 
 _Shards = TypeVar("_Shards", memory.ShardSpec, memory.NdShardSpec)
 
 
-class ShardCores(Wrapper[_Shards]):
+class ShardCores(JsonWrapper[_Shards]):
     """The cores of a shard spec, and the order in which shards visit them.
 
     >>> issubclass(ShardSpec, ShardCores), issubclass(NdShardSpec, ShardCores)
@@ -49,11 +48,6 @@ class ShardCores(Wrapper[_Shards]):
     """
 
     __slots__ = ()
-
-    def __repr__(self) -> str:
-        return ttnn_text(self.native)
-
-    __str__ = __repr__
 
     @property
     def grid(self) -> CoreRangeSet:
@@ -108,19 +102,12 @@ class ShardSpec(ShardCores[memory.ShardSpec]):
         """
         return list(self.native.shape)
 
-    def to_json(self) -> str:
-        """Return the shards as JSON.
-
-        >>> ShardSpec((1, 1), [32, 64]).to_json()
-        '{"grid":[{"end":{"x":0,"y":0},"start":{"x":0,"y":0}}],"orientation":0,"shape":[32,64]}'
-        """
-        return to_json(shard_fields(self.native))
-
 
 class NdShardSpec(ShardCores[memory.NdShardSpec]):
     """Shards of `shard_shape`, of any rank, dealt to the cores of `grid` in `orientation`.
 
-    `shard_distribution_strategy` is their distribution: round robin, or as a grid.
+    `shard_distribution_strategy` is their distribution: round robin, or as a grid. Their JSON has the shape, in whose
+    place ttnn writes an error text.
 
     >>> NdShardSpec([1, 32, 64], (4, 2)).shard_shape
     [1, 32, 64]
@@ -157,32 +144,11 @@ class NdShardSpec(ShardCores[memory.NdShardSpec]):
         """
         return ShardDistributionStrategy.of(self.native.distribution)
 
-    def to_json(self) -> str:
-        """Return the shards as JSON, with the shape, in whose place ttnn writes an error text.
-
-        >>> NdShardSpec([1, 32], (1, 1)).to_json()[-21:]
-        '"shard_shape":[1,32]}'
-        """
-        return to_json(shard_fields(self.native))
-
-
-def shard_fields(shards: memory.ShardSpec | memory.NdShardSpec) -> dict[str, Any]:
-    """Return shards as ttnn writes them in JSON.
-
-    >>> shard_fields(memory.NdShardSpec([1, 32], (1, 1)))["shard_shape"]
-    [1, 32]
-    """
-    fields: dict[str, Any] = {"grid": list(map(range_fields, shards.grid)), "orientation": shards.orientation.value}
-    if isinstance(shards, memory.ShardSpec):
-        return fields | {"shape": list(shards.shape)}
-    strategy = shards.distribution.value
-    return fields | {"shard_shape": list(shards.shape), "shard_distribution_strategy": strategy}
-
 
 _BUFFER_TYPES = (BufferType, memory.BufferType)
 
 
-class MemoryConfig(Wrapper[memory.MemoryConfig], Drawable):
+class MemoryConfig(JsonWrapper[memory.MemoryConfig], Drawable):
     """The memory of a tensor: `memory_layout`, `buffer_type`, and `shard_spec` or `nd_shard_spec` for its shards.
 
     The form `MemoryConfig(buffer_type, nd_shard_spec)` is also accepted.
@@ -274,22 +240,6 @@ class MemoryConfig(Wrapper[memory.MemoryConfig], Drawable):
         """
         return self.native.is_sharded
 
-    def to_json(self) -> str:
-        """Return the config as JSON, which `from_json` reads.
-
-        >>> MemoryConfig().to_json()
-        '{"buffer_type":0,"created_with_nd_shard_spec":false,"memory_layout":0,"per_core_allocation":false}'
-        """
-        config = self.native
-        fields: dict[str, Any] = {
-            "buffer_type": config.buffer_type.value,
-            "created_with_nd_shard_spec": config.made_with_nd,
-            "memory_layout": config.memory_layout.value,
-            "per_core_allocation": False,
-        }
-        shards = {"shard_spec": config.shard_spec, "nd_shard_spec": config.nd_shard_spec}
-        return to_json(fields | {name: shard_fields(part) for name, part in shards.items() if part is not None})
-
     @classmethod
     def from_json(cls, json_string: str) -> MemoryConfig:
         """Return the config that `to_json` wrote as `json_string`.
@@ -304,11 +254,6 @@ class MemoryConfig(Wrapper[memory.MemoryConfig], Drawable):
                 f"expected a memory config as to_json() writes it, got {json_string!r:.60}: {problem}"
             ) from None
         return cls.wrap(config)
-
-    def __repr__(self) -> str:
-        return ttnn_text(self.native)
-
-    __str__ = __repr__
 
 
 DRAM_MEMORY_CONFIG = MemoryConfig()
@@ -439,11 +384,6 @@ class Tile(Wrapper[memory.Tile]):
         """
         return DataType.of(dtype).format.bytes_per_tile(self.native.elements)
 
-    def __repr__(self) -> str:
-        return ttnn_text(self.native)
-
-    __str__ = __repr__
-
 
 class TensorProperties(Wrapper[_Plain], Drawable):
     """Shape, data type, layout and tile of a spec or a tensor.
@@ -527,7 +467,7 @@ _PLACEMENT_TYPES: dict[str, type | tuple[type, ...]] = {
 
 
 class TensorSpec(TensorProperties[memory.TensorSpec]):
-    """The `shape`, data type `dtype`, layout and memory of a tensor.
+    """The `shape`, data type `dtype`, layout and memory of a tensor; ttnn writes its text in reports, but not here.
 
     `placement` holds positional arguments in any order, bound by type: a `buffer_type`, a `memory_layout` with its
     `shard_spec`, or an `nd_shard_spec`, or a `memory_config` instead of these; and a `tile`. All can be keywords.
@@ -586,12 +526,6 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
         BufferType.DRAM
         """
         return MemoryConfig.wrap(self.native.memory)
-
-    def __repr__(self) -> str:
-        # ttnn writes this text in reports, and prints only the address of the object
-        return ttnn_text(self.native)
-
-    __str__ = __repr__
 
     # Sharding methods keep the buffer type.
 

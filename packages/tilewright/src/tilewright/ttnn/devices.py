@@ -1132,9 +1132,7 @@ def _block_table(blocks: list[tuple[int, int, str]]) -> list[dict[str, str]]:
 _TILE = 32
 _STRATEGIES: dict[object, ShardStrategy] = {strategy.memory_layout: strategy for strategy in ShardStrategy}
 
-GridLike: TypeAlias = (
-    CoreGrid | CoreRangeSet | memory.CoreGrid | memory.CoreRangeSet | Sequence[CoreGrid | memory.CoreGrid]
-)
+GridLike: TypeAlias = CoreRangeSet | memory.CoreGrid | memory.CoreRangeSet | Sequence[memory.CoreGrid]
 Orientation: TypeAlias = types.ShardOrientation | ShardOrientation | str
 
 

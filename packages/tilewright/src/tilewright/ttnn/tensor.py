@@ -735,8 +735,6 @@ class Tensor(TensorProperties[tensor.Tensor]):
             return ""
         return f"device_id: {device.get_device_id(at)}, {MeshCoordinate(at)}\n"
 
-    __str__ = __repr__
-
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")

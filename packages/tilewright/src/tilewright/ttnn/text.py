@@ -204,7 +204,47 @@ def value_from_json(data: object) -> tuple[str, Any]:
     raise FileFormatError(f"expected the JSON of a core, core ranges, shards or a memory config, got {repr(data)[:60]}")
 
 
-MEMORY_CONFIG_FIELDS = ("memory_layout", "buffer_type", "shard_spec", "nd_shard_spec", "created_with_nd_shard_spec")
+def ttnn_json(value: object) -> str:
+    """Return cores, shards or a memory config, `value`, as ttnn writes JSON: without blanks, keys in order.
+
+    >>> ttnn_json(CoreRange((0, 0), (3, 1)))
+    '{"end":{"x":3,"y":1},"start":{"x":0,"y":0}}'
+    """
+    return json.dumps(_json_data(value), separators=(",", ":"), sort_keys=True)
+
+
+def _json_data(value: object) -> object:
+    if isinstance(value, CoreCoord):
+        return value._asdict()
+    if isinstance(value, NamedEnum):
+        return value.value
+    if isinstance(value, (tuple, CoreRangeSet)):
+        return list(map(_json_data, value))
+    if type(value) not in _WRITTEN:
+        return value
+    fields = {name: getattr(value, attribute) for name, attribute in _WRITTEN[type(value)].items()}
+    off = {"per_core_allocation": False} if isinstance(value, MemoryConfig) else {}
+    return {name: _json_data(field) for name, field in fields.items() if field is not None} | off
+
+
+# The names of fields in JSON, and here.
+_WRITTEN = {
+    CoreRange: {"start": "start", "end": "end"},
+    ShardSpec: {"grid": "grid", "shape": "shape", "orientation": "orientation"},
+    NdShardSpec: {
+        "shard_shape": "shape",
+        "grid": "grid",
+        "orientation": "orientation",
+        "shard_distribution_strategy": "distribution",
+    },
+    MemoryConfig: {
+        "memory_layout": "memory_layout",
+        "buffer_type": "buffer_type",
+        "shard_spec": "shard_spec",
+        "nd_shard_spec": "nd_shard_spec",
+        "created_with_nd_shard_spec": "made_with_nd",
+    },
+}
 _READERS = (  # by a field that only this type has
     ("MemoryConfig", "memory_layout", memory_config_from_json),
     ("NdShardSpec", "shard_shape", nd_shard_spec_from_json),
@@ -686,7 +726,7 @@ def _read_first(cursor: TextCursor) -> TtnnText:
         class_name, value = value_from_json(data)
         extra = {}
         if class_name == "MemoryConfig":
-            unread = [key for key in data if key not in MEMORY_CONFIG_FIELDS]
+            unread = [key for key in data if key not in _WRITTEN[MemoryConfig]]
             extra = {key: data[key] for key in unread if data[key] or key not in IGNORED_IF_OFF}
         return TtnnText(class_name, value, tuple(extra.items()))
     if cursor.peek("{"):
@@ -787,7 +827,7 @@ def _nd_shard_spec(shards: NdShardSpec) -> str:
 
 
 def _json_range(cores: CoreRange) -> str:
-    return json.dumps({"start": cores.start._asdict(), "end": cores.end._asdict()}, separators=(",", ":"))
+    return json.dumps(_json_data(cores), separators=(",", ":"))
 
 
 def _memory_config(config: MemoryConfig) -> str:

@@ -8,7 +8,6 @@ that a misspelt one is an error. Of those without an effect here, the ones that 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -32,7 +31,7 @@ from ..memory import (
     row_width_multiple,
 )
 from ..memory import cores as plain_cores
-from .text import ttnn_text
+from .text import ttnn_json, ttnn_text
 
 if TYPE_CHECKING:
     from typing import Self
@@ -71,10 +70,25 @@ class Wrapper(Generic[Plain]):
         return hash(self.native)
 
     def __repr__(self) -> str:
-        return repr(self.native)
+        return ttnn_text(self.native)
 
-    def __str__(self) -> str:
-        return str(self.native)
+
+class JsonWrapper(Wrapper[Plain]):
+    """A ttnn value that ttnn also writes as JSON.
+
+    >>> issubclass(CoreRange, JsonWrapper), issubclass(TensorTopology, JsonWrapper)
+    (True, False)
+    """
+
+    __slots__ = ()
+
+    def to_json(self) -> str:
+        """Return the value as JSON, without blanks, keys in order.
+
+        >>> CoreRangeSet([CoreRange((0, 0), (3, 1))]).to_json()
+        '[{"end":{"x":3,"y":1},"start":{"x":0,"y":0}}]'
+        """
+        return ttnn_json(self.native)
 
 
 def bind_by_type(
@@ -407,15 +421,6 @@ WIDTH_MULTIPLES = {dtype: width_multiple(dtype) for dtype in DataType}
 # Cores, ranges, sets and grids of cores under ttnn's names, printed as ttnn prints them; and work split over cores.
 
 
-def to_json(value: object) -> str:
-    """Return `value` as ttnn writes JSON: without blanks, keys in order.
-
-    >>> to_json({"y": 1, "x": [0, 2]})
-    '{"x":[0,2],"y":1}'
-    """
-    return json.dumps(value, separators=(",", ":"), sort_keys=True)
-
-
 class CoreCoord(memory.CoreCoord):
     """A core: column x and row y; it compares equal to the pair (x, y).
 
@@ -435,7 +440,7 @@ class CoreCoord(memory.CoreCoord):
         >>> CoreCoord(7, 3).to_json()
         '{"x":7,"y":3}'
         """
-        return to_json(self._asdict())
+        return ttnn_json(self)
 
     def __repr__(self) -> str:
         return f"{self.x}-{self.y}"
@@ -443,7 +448,7 @@ class CoreCoord(memory.CoreCoord):
     __str__ = __repr__
 
 
-class CoreRange(Wrapper[memory.CoreRange]):
+class CoreRange(JsonWrapper[memory.CoreRange]):
     """A rectangle of cores from `start` to `end`, both included.
 
     >>> CoreRange(CoreCoord(0, 0), CoreCoord(3, 1))
@@ -489,30 +494,8 @@ class CoreRange(Wrapper[memory.CoreRange]):
         """
         return CoreRangeSet(self).contains(cores)
 
-    def to_json(self) -> str:
-        """Return the range as JSON.
 
-        >>> CoreRange((0, 0), (3, 1)).to_json()
-        '{"end":{"x":3,"y":1},"start":{"x":0,"y":0}}'
-        """
-        return to_json(range_fields(self.native))
-
-    def __repr__(self) -> str:
-        return ttnn_text(self.native)
-
-    __str__ = __repr__
-
-
-def range_fields(cores: memory.CoreRange) -> dict[str, dict[str, int]]:
-    """Return the corners of a range by name, as ttnn writes them.
-
-    >>> range_fields(memory.CoreRange((0, 0), (3, 1)))
-    {'start': {'x': 0, 'y': 0}, 'end': {'x': 3, 'y': 1}}
-    """
-    return {"start": cores.start._asdict(), "end": cores.end._asdict()}
-
-
-class CoreRangeSet(Wrapper[memory.CoreRangeSet]):
+class CoreRangeSet(JsonWrapper[memory.CoreRangeSet]):
     """Ranges of cores that do not overlap, in the order of `core_ranges`; a Python set of them is sorted.
 
     >>> CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(3, 1))]).num_cores()
@@ -580,73 +563,33 @@ class CoreRangeSet(Wrapper[memory.CoreRangeSet]):
             return memory.CoreCoord.of(cores) in self.native.cores()
         return set(memory.CoreRangeSet.of(unwrap(cores)).cores()) <= set(self.native.cores())
 
-    def to_json(self) -> str:
-        """Return the ranges as JSON.
-
-        >>> CoreRangeSet([CoreRange((0, 0), (3, 1))]).to_json()
-        '[{"end":{"x":3,"y":1},"start":{"x":0,"y":0}}]'
-        """
-        return to_json(list(map(range_fields, self.native)))
-
     def __iter__(self) -> Iterator[CoreRange]:
         return iter(self.ranges())
 
     def __len__(self) -> int:
         return len(self.native)
 
-    def __repr__(self) -> str:
-        return ttnn_text(self.native)
 
-    __str__ = __repr__
-
-
-class CoreGrid(Wrapper[memory.CoreGrid]):
+class CoreGrid(memory.CoreGrid):
     """A grid of `y` rows and `x` columns of cores, from (0, 0).
 
-    >>> CoreGrid(y=2, x=3)
-    ttnn.CoreGrid(x=3, y=2)
+    >>> CoreGrid(y=2, x=3), CoreGrid(y=2, x=3).num_cores
+    (ttnn.CoreGrid(x=3, y=2), 6)
     """
 
     __slots__ = ()
 
-    def __init__(self, y: int, x: int) -> None:
-        self.native = memory.CoreGrid(y, x)
+    def __eq__(self, other: object) -> bool:
+        return (self.y, self.x) == (other.y, other.x) if isinstance(other, memory.CoreGrid) else NotImplemented
 
-    @property
-    def x(self) -> int:
-        """The number of columns.
-
-        >>> CoreGrid(y=2, x=3).x
-        3
-        """
-        return self.native.x
-
-    @property
-    def y(self) -> int:
-        """The number of rows.
-
-        >>> CoreGrid(y=2, x=3).y
-        2
-        """
-        return self.native.y
-
-    @property
-    def num_cores(self) -> int:
-        """The number of cores.
-
-        >>> CoreGrid(y=2, x=3).num_cores
-        6
-        """
-        return self.native.num_cores
+    __hash__ = memory.CoreGrid.__hash__
 
     def __repr__(self) -> str:
         return f"ttnn.CoreGrid(x={self.x}, y={self.y})"
 
-    __str__ = __repr__
 
-
-CoresLike: TypeAlias = CoreRangeSet | CoreRange | CoreGrid | plain_cores.CoresLike
-GridLike: TypeAlias = CoreGrid | memory.CoreGrid | CoreLike
+CoresLike: TypeAlias = CoreRangeSet | CoreRange | plain_cores.CoresLike
+GridLike: TypeAlias = memory.CoreGrid | CoreLike
 
 
 def num_cores_to_corerangeset(target_num_cores: int, grid_size: GridLike, row_wise: bool = False) -> CoreRangeSet:
@@ -655,7 +598,7 @@ def num_cores_to_corerangeset(target_num_cores: int, grid_size: GridLike, row_wi
     >>> num_cores_to_corerangeset(10, CoreCoord(8, 8), row_wise=True).ranges()
     [[0-0 - 7-0], [0-1 - 1-1]]
     """
-    return CoreRangeSet.wrap(first_cores(target_num_cores, unwrap(grid_size), row_wise))
+    return CoreRangeSet.wrap(first_cores(target_num_cores, grid_size, row_wise))
 
 
 def split_work_to_cores(
@@ -669,7 +612,7 @@ def split_work_to_cores(
     >>> count, more.num_cores(), units_of_more, fewer.num_cores(), units_of_fewer
     (64, 36, 2, 28, 1)
     """
-    across, down = grid_extents(unwrap(grid_size))
+    across, down = grid_extents(grid_size)
     if units_to_divide < 0:
         raise MemoryConfigError(f"expected at least 0 units of work, got {units_to_divide}")
     none = CoreRangeSet([])
@@ -683,7 +626,7 @@ def split_work_to_cores(
     line, along = divmod(remainder, across if row_wise else down)
     start = (along, line) if row_wise else (line, along)
     more = num_cores_to_corerangeset(remainder, grid_size, row_wise)
-    fewer = CoreRangeSet.wrap(first_cores(count - remainder, unwrap(grid_size), row_wise, start))
+    fewer = CoreRangeSet.wrap(first_cores(count - remainder, grid_size, row_wise, start))
     return count, all_cores, more, fewer, per_core + 1, per_core
 
 
@@ -733,8 +676,6 @@ class MeshIntegers(tuple[int, ...]):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({list(self)})"
-
-    __str__ = __repr__
 
 
 class MeshShape(MeshIntegers):
@@ -871,5 +812,3 @@ class TensorTopology(Wrapper[Topology]):
 
     def __repr__(self) -> str:
         return f"TensorTopology({self.distribution_shape()}, {self.placements()}, {self.mesh_coords()})"
-
-    __str__ = __repr__
