@@ -69,6 +69,7 @@ from .devices import (
 )
 from .files import as_tensor, dump_tensor, load_tensor
 from .operations import (
+    concat,
     copy_device_to_host_tensor,
     copy_host_to_device_tensor,
     deallocate,
@@ -83,6 +84,8 @@ from .operations import (
     reshape,
     reshard,
     sharded_to_interleaved,
+    slice,
+    squeeze,
     tilize,
     tilize_with_val_padding,
     tilize_with_zero_padding,
@@ -95,11 +98,11 @@ from .operations import (
     transpose,
     typecast,
     unpad,
+    unsqueeze,
+    unsqueeze_to_4D,
     untilize,
     untilize_with_unpadding,
 )
-from .printing import set_printoptions
-from .slicing import concat, slice, squeeze, unsqueeze, unsqueeze_to_4D
 from .strict_rules import strict
 from .tensor import (
     TILE_SIZE,
@@ -110,6 +113,7 @@ from .tensor import (
     distribute_tensor,
     from_host_shards,
     get_device_tensors,
+    set_printoptions,
 )
 from .types import (
     BORROWED_HOST_STORAGE,

@@ -467,7 +467,7 @@ _PLACEMENT_TYPES: dict[str, type | tuple[type, ...]] = {
 
 
 class TensorSpec(TensorProperties[memory.TensorSpec]):
-    """The `shape`, data type `dtype`, layout and memory of a tensor; ttnn writes its text in reports, but not here.
+    """The `shape`, data type `dtype`, layout and memory of a tensor, printed as ttnn writes it in reports.
 
     `placement` holds positional arguments in any order, bound by type: a `buffer_type`, a `memory_layout` with its
     `shard_spec`, or an `nd_shard_spec`, or a `memory_config` instead of these; and a `tile`. All can be keywords.

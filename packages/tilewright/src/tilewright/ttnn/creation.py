@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -290,10 +290,7 @@ def allocate_tensor_on_device(
         placed = spec.with_chip(chip.chip)
         return PlainTensor(placed, DeviceStorage(chip, chip.allocate(placed)))
 
-    if not isinstance(device, MeshDevice):
-        return Tensor.wrap(allocate(device))
-    parts = {tuple(at): allocate(device.get_device(at)) for at in device.shape.coordinates()}
-    return Tensor.wrap_parts(MeshParts(parts, tuple(device.shape), _replicated_everywhere(device), device))
+    return _on_each_device(device, allocate, on_host=False)
 
 
 def allocate_tensor_on_host(
@@ -315,19 +312,20 @@ def allocate_tensor_on_host(
     """
     spec, device = _bind_allocation(shape, arguments, dtype, layout, mesh_device, memory_config)
 
-    def allocate() -> PlainTensor:
+    def allocate(_: memory.Device) -> PlainTensor:
         return PlainTensor.from_pages(np.zeros(spec.nbytes, np.uint8), spec)
 
+    return _on_each_device(device, allocate, on_host=True)
+
+
+def _on_each_device(device: AnyDevice, create: Callable[[memory.Device], PlainTensor], on_host: bool) -> Tensor:
+    """Return a tensor of what is created for each device; every dimension of a mesh replicates."""
     if not isinstance(device, MeshDevice):
-        return Tensor.wrap(allocate())
-    parts = {tuple(at): allocate() for at in device.shape.coordinates()}
-    return Tensor.wrap_parts(MeshParts(parts, tuple(device.shape), _replicated_everywhere(device)))
-
-
-def _replicated_everywhere(device: MeshDevice) -> Topology:
-    """Return the topology of an allocation on a mesh: every dimension of the mesh replicates."""
-    devices = tuple([tuple(at) for at in device.shape.coordinates()])
-    return Topology(tuple(device.shape), (None,) * len(device.shape), devices)
+        return Tensor.wrap(create(device))
+    parts = {tuple(at): create(device.get_device(at)) for at in device.shape.coordinates()}
+    shape = tuple(device.shape)
+    topology = Topology(shape, (None,) * len(shape), tuple(parts))
+    return Tensor.wrap_parts(MeshParts(parts, shape, topology, None if on_host else device))
 
 
 def _bind_allocation(
