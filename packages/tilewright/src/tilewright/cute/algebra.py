@@ -50,6 +50,14 @@ from ..layout import make_layout as make_trusted
 from .layout import Layout, as_cute, is_basis, make_layout_like, make_swizzle, on_tensors, replace_leaves
 from .queries import basis_get, basis_value
 
+__all__ = [
+    "append", "blocked_product", "coalesce", "complement", "composition", "domain_distribute", "filter", "filter_zeros",
+    "flat_divide", "flat_product", "flatten", "group_modes", "hier_unzip", "left_inverse", "logical_divide",
+    "logical_product", "make_fragment_like", "max_common_layout", "max_common_vector", "nullspace", "prepend",
+    "raked_product", "replace", "right_inverse", "sort", "tile_to_shape", "tiled_divide", "tiled_product", "unflatten",
+    "zipped_divide", "zipped_product",
+]  # fmt: skip
+
 # Compositions as CuTe has them: past the end of a layout, and along the modes that basis strides name.
 
 

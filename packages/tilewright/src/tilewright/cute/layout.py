@@ -47,6 +47,13 @@ from ..layout import make_layout as make_trusted
 from ..tensor import TileTensor
 from .tuples import crd2idx, idx2crd
 
+__all__ = [
+    "C", "E", "GenColMajor", "GenRowMajor", "Int", "Layout", "LayoutLeft", "LayoutRight", "ScaledBasis",
+    "compact_col_major", "compact_order", "compact_row_major", "dice", "dice_modes", "is_static",
+    "make_identity_layout", "make_layout", "make_layout_like", "make_ordered_layout", "make_swizzle", "slice_",
+    "slice_and_offset", "slice_modes",
+]  # fmt: skip
+
 
 class Int(TaggedInt):
     """A static integer, CuTe's `Int<n>`: printed as `_n`. Arithmetic of static integers is static.
@@ -65,6 +72,9 @@ class Int(TaggedInt):
 
     def _keeps_tag(self, *operand: object) -> bool:
         return all(isinstance(value, Int) for value in operand)
+
+
+C = Int
 
 
 def is_static(value: object) -> bool:
@@ -113,6 +123,9 @@ class LayoutRight:
     >>> print(make_layout((4, 8), strides))
     (4,8):(8,1)
     """
+
+
+GenColMajor, GenRowMajor = LayoutLeft, LayoutRight
 
 
 class Layout(NativeLayout):
@@ -554,6 +567,9 @@ def dice_modes(coord: Coordinate, target: LayoutLike | ShapeArgument) -> Any:
     if isinstance(target, NativeLayout):
         return as_cute(target._restructure(lambda tree, _: _dice(coord, tree), "dice"), target)
     return _dice(coord, as_tree(target))
+
+
+dice = dice_modes
 
 
 def _dice(coord: Coordinate, tree: Nested[object]) -> tuple[Any, ...]:

@@ -33,6 +33,12 @@ from ..layout import (
 from ..tensor import TileTensor
 from .layout import Layout, as_cute, replace_leaves
 
+__all__ = [
+    "basis_get", "basis_value", "compatible", "congruent", "coshape", "cosize", "depth", "downcast", "front", "get",
+    "is_layout", "is_major", "leading_dim", "mode", "print_latex", "print_layout", "rank", "recast", "recast_layout",
+    "select", "shape", "size", "stride", "take", "upcast", "weakly_congruent",
+]  # fmt: skip
+
 Modes: TypeAlias = "LayoutLike | TileTensor | ShapeArgument"
 
 

@@ -33,6 +33,11 @@ from .algebra import logical_divide, raked_product, tiled_product, zipped_divide
 from .layout import from_native, make_identity_layout, slice_and_offset
 from .queries import upcast
 
+__all__ = [
+    "ThreadMma", "TiledCopy", "TiledMma", "inner_partition", "local_partition", "local_tile", "make_identity_tensor",
+    "make_tensor", "make_tiled_copy", "make_tiled_mma", "outer_partition",
+]  # fmt: skip
+
 _OPERAND_MODES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}  # of M, N and K
 
 Partitioned: TypeAlias = "LayoutLike | TileTensor"

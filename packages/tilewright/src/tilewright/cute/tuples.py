@@ -27,6 +27,13 @@ from ..layout import (
     product,
 )
 
+__all__ = [
+    "Integer", "ceil_div", "crd2crd", "crd2idx", "elem_geq", "elem_gtr", "elem_leq", "elem_less", "elem_scale",
+    "evenly_divides", "has_none", "idx2crd", "inner_product", "is_int", "is_tuple", "make_coord", "make_shape",
+    "make_step", "make_stride", "make_tile", "make_tuple", "product_like", "reverse", "round_up", "safe_div",
+    "shape_div", "shape_mod", "signum", "tuple_max",
+]  # fmt: skip
+
 
 def is_tuple(value: object) -> bool:
     """Return whether `value` is a tuple.

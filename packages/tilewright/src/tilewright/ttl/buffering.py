@@ -58,6 +58,16 @@ from .tensors import (
 )
 from .values import Memory, create_empty_tile, linearize, offset_t, packed_layout, pointer, shape_t, tile_empty, tile_t
 
+__all__ = [
+    "blocking_export", "blocking_import", "create_duplex_buffering", "create_export_double_buffering",
+    "create_import_double_buffering", "create_io_tensors", "create_pipeline_iterations", "create_simplex_buffering",
+    "duplex_buffering_t", "event_t", "export", "export_double_buffering_t", "finish_buffering", "get_event", "import_",
+    "import_double_buffering_t", "import_sub_tensor", "io_tensors_t", "join_pipeline_iterations",
+    "pipeline_iterations_t", "record", "schedule", "simplex_buffering_t", "start_duplex_buffering",
+    "start_export_double_buffering", "start_import_double_buffering", "start_simplex_buffering", "step_buffering",
+    "tensors_empty", "wait",
+]  # fmt: skip
+
 # TTL's transactions: import, export, the padding import of a sub tensor, events and waits; and a log of them.
 
 

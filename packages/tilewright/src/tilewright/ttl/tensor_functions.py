@@ -26,6 +26,8 @@ from .tensors import (
 )
 from .values import TYPES, vector_type
 
+__all__ = ["valid_int_tensor", "valid_tensors"]
+
 _TYPED = f"(?:{'|'.join(['void', *TYPES])})_"
 _SCHEMES = ("import_double", "export_double", "duplex", "simplex")
 _KINDS: dict[str, type[tensor_t]] = {kind.__name__.removesuffix("_tensor_t"): kind for kind in SUB_TENSOR_OF}
@@ -174,3 +176,7 @@ def dump(value: object) -> None:
     shape_t(width=4, height=3, depth=1)
     """
     print(repr(value))
+
+
+_DUMPED = ("shape", "layout", "offset", "overlap", "augmentation", "tile", "tiler")
+FUNCTIONS |= {f"dump_{name}": dump for name in (*_DUMPED, "int_tensor", "int_sub_tensor", "ext_tensor")}

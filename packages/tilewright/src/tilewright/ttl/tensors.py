@@ -43,6 +43,14 @@ from .values import (
     tile_t,
 )
 
+__all__ = [
+    "const_ext_sub_tensor_t", "const_ext_tensor_t", "const_int_sub_tensor_t", "const_int_tensor_t",
+    "create_overlap_tiler", "create_tile", "create_tiler", "ext_sub_tensor_t", "ext_tensor_t", "get_tile",
+    "get_tile_column_major", "int_sub_tensor_t", "int_tensor_t", "number_of_tiles", "read_tensor", "tiler_t",
+    "tiles_in_depth", "tiles_in_height", "tiles_in_width", "to_const_sub_tensor", "to_const_tensor",
+    "to_void_sub_tensor", "to_void_tensor", "valid_tile_id", "write_tensor",
+]  # fmt: skip
+
 # TTL's tiler, over `tilewright.tiling.Tiler` with the axes turned round.
 
 

@@ -37,6 +37,11 @@ from .types import (
     bind_by_type,
 )
 
+__all__ = [
+    "DRAM_MEMORY_CONFIG", "L1_BLOCK_SHARDED_MEMORY_CONFIG", "L1_HEIGHT_SHARDED_MEMORY_CONFIG", "L1_MEMORY_CONFIG",
+    "L1_WIDTH_SHARDED_MEMORY_CONFIG", "MemoryConfig", "NdShardSpec", "Shape", "ShardSpec", "TensorSpec", "Tile",
+]  # fmt: skip
+
 _Shards = TypeVar("_Shards", memory.ShardSpec, memory.NdShardSpec)
 
 

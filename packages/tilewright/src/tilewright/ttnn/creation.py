@@ -21,6 +21,11 @@ from .devices import AnyDevice, MeshDevice, MeshParts, OpenDevice
 from .tensor import Tensor, create_parts, needs_truncation, require_exact, truncate
 from .types import DataType, DataTypeLike, Layout, LayoutLike, reject_unsupported
 
+__all__ = [
+    "allocate_tensor_on_device", "allocate_tensor_on_host", "arange", "empty", "empty_like", "full", "full_like",
+    "ones", "ones_like", "zeros", "zeros_like",
+]  # fmt: skip
+
 _RANGE_TYPES = ("bfloat16", "float32", "uint16", "uint32", "int32")
 
 

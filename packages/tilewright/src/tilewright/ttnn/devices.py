@@ -38,6 +38,16 @@ from .types import (
     placement_of_cut,
 )
 
+__all__ = [
+    "BufferPage", "ConcatMesh2dToTensor", "ConcatMeshToTensor", "Device", "GetDefaultDevice", "MemoryView",
+    "MeshComposerConfig", "MeshDevice", "MeshMapperConfig", "MeshToTensor", "ReplicateTensorToMesh", "SetDefaultDevice",
+    "ShardTensor2dMesh", "ShardTensorToMesh", "TensorToMesh", "close_device", "close_mesh_device",
+    "concat_mesh_to_tensor_composer", "create_dram_sharded_mem_config", "create_mesh_composer", "create_mesh_device",
+    "create_mesh_mapper", "create_sharded_memory_config", "create_sharded_memory_config_", "dump_device_memory_state",
+    "get_buffer_pages", "get_device_ids", "get_memory_view", "get_num_devices", "manage_device", "open_device",
+    "open_mesh_device", "replicate_tensor_to_mesh_mapper", "shard_tensor_to_mesh_mapper", "synchronize_device",
+]  # fmt: skip
+
 DEFAULT_CHIP = "wormhole_n150"
 AnyDevice: TypeAlias = "memory.Device | MeshDevice"  # the devices that can hold a tensor
 OpenDevice: TypeAlias = "Device | MeshDevice"

@@ -26,6 +26,8 @@ from .devices import AnyDevice, MeshParts, ReplicateTensorToMesh, TensorToMesh
 from .tensor import Tensor, create_parts, default_format, validate_mapper
 from .types import DataType, DataTypeLike, DumpTensorMode, Layout, LayoutLike
 
+__all__ = ["as_tensor", "dump_tensor", "load_tensor"]
+
 EXTENSION = ".tensorbin"
 
 

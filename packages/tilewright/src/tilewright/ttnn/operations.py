@@ -38,6 +38,14 @@ from .types import (
     reject_unsupported,
 )
 
+__all__ = [
+    "concat", "copy_device_to_host_tensor", "copy_host_to_device_tensor", "deallocate", "from_device", "from_numpy",
+    "from_torch", "get_memory_config", "interleaved_to_sharded", "pad", "permute", "reciprocal", "reshape", "reshard",
+    "sharded_to_interleaved", "slice", "squeeze", "tilize", "tilize_with_val_padding", "tilize_with_zero_padding",
+    "to_device", "to_dtype", "to_layout", "to_memory_config", "to_numpy", "to_torch", "transpose", "typecast", "unpad",
+    "unsqueeze", "unsqueeze_to_4D", "untilize", "untilize_with_unpadding",
+]  # fmt: skip
+
 LARGE_RECIPROCAL = 2.0**127  # the result of a block format for 1 / 0
 
 

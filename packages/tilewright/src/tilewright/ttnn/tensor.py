@@ -41,6 +41,11 @@ from .types import (
     reject_unsupported,
 )
 
+__all__ = [
+    "TILE_SIZE", "Tensor", "aggregate_as_tensor", "aggregate_tensor", "combine_device_tensors", "distribute_tensor",
+    "from_host_shards", "get_device_tensors", "set_printoptions",
+]  # fmt: skip
+
 # How ttnn makes a tensor of an array or a list: default data types, rounding, and what does not fit a type.
 
 _INTEGERS = ("uint8", "uint16", "uint32", "int8", "int32")

@@ -36,6 +36,16 @@ from .text import ttnn_json, ttnn_text
 if TYPE_CHECKING:
     from typing import Self
 
+__all__ = [
+    "BORROWED_HOST_STORAGE", "DEVICE_STORAGE", "DEVICE_STORAGE_TYPE", "OWNED_HOST_STORAGE", "ROW_MAJOR_LAYOUT",
+    "TILE_LAYOUT", "WIDTH_MULTIPLES", "BufferType", "CoreCoord", "CoreGrid", "CoreRange", "CoreRangeSet", "DataType",
+    "DumpTensorMode", "Layout", "MeshCoordinate", "MeshShape", "PlacementReplicate", "PlacementShard",
+    "ShardDistributionStrategy", "ShardOrientation", "ShardShapeAlignment", "ShardStrategy", "StorageType",
+    "TensorMemoryLayout", "TensorTopology", "bfloat4_b", "bfloat8_b", "bfloat16", "corerange_to_cores", "float32",
+    "fp8_e4m3", "int8", "int32", "num_cores_to_corerangeset", "split_work_to_cores", "uint8", "uint16", "uint32",
+    "width_multiple",
+]  # fmt: skip
+
 
 Plain = TypeVar("Plain")
 
