@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias, overload
+from typing import NamedTuple, TypeAlias, cast, overload
 
 import numpy as np
 
@@ -405,8 +405,7 @@ class _Direction:
         """Return a tile packed in a buffer, with its offset in the external tensor."""
         outside = self.external
         if tile_empty(tile):
-            nothing: int_sub_tensor_t = build_empty_sub_tensor(int_tensor_t, outside.dtype)
-            return nothing
+            return cast(int_sub_tensor_t, build_empty_sub_tensor(int_tensor_t, outside.dtype))
         base = self.buffers[buffer]
         layout = packed_layout(tile.shape)
         tensor = build_tensor(int_tensor_t, base, tile.shape, layout, outside.elem_size, dtype=outside.dtype)

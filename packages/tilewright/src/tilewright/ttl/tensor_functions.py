@@ -48,7 +48,7 @@ def _make_public_function(
     return public
 
 
-def tensor_functions(prefix: str, kind: type[tensor_t]) -> list[Callable[..., Any]]:
+def tensor_functions(prefix: str, kind: type[tensor_t]) -> list[Callable[..., object]]:
     """Return the public functions of one kind of tensor, named with `prefix`.
 
     >>> [function.__name__ for function in tensor_functions("const_int", tensors.const_int_tensor_t)][:2]
@@ -145,7 +145,7 @@ def valid_tensors(io_tensors: buffering.io_tensors_t) -> bool:
     return not buffering.tensors_empty(io_tensors)
 
 
-def typed_name(name: str) -> Any:
+def typed_name(name: str) -> object:
     """Return the class or function of a name with an element type in it, or a vector type; None for any other name.
 
     >>> typed_name("const_ext_uchar_sub_tensor_t").__name__

@@ -458,6 +458,8 @@ class const_ext_sub_tensor_t(sub_tensor_t):
     """A part of a tensor, in external memory, that must not be written."""
 
 
+_Tensor = TypeVar("_Tensor", bound=tensor_t)
+_SubTensor = TypeVar("_SubTensor", bound=sub_tensor_t)
 any_tensor_t: TypeAlias = "tensor_t | sub_tensor_t"
 """A tensor of any kind, or a part of one."""
 
@@ -476,7 +478,7 @@ CONST_TENSOR_OF: dict[type[tensor_t], type[tensor_t]] = {
 
 
 def build_tensor(
-    kind: type[tensor_t],
+    kind: type[_Tensor],
     base: Memory,
     shape: shape_t | tile_t | None = None,
     *arguments: layout_t | offset_t | int,
@@ -487,7 +489,7 @@ def build_tensor(
     offset: offset_t | None = None,
     elem_size: int | None = None,
     dtype: npt.DTypeLike | None = None,
-) -> Any:
+) -> _Tensor:
     """Return a tensor of a kind from any of the documented forms of its constructor.
 
     After base and shape, or a tile, come: nothing, elem_size, layout, layout and elem_size, or layout, offset and
@@ -578,7 +580,7 @@ def _element_dtype(dtype: npt.DTypeLike | None, size: int) -> np.dtype[Any]:
     return known if known is not None and known.itemsize == size else np.dtype(f"V{size}")
 
 
-def build_sub_tensor(kind: type[tensor_t], *arguments: Any) -> Any:
+def build_sub_tensor(kind: type[tensor_t], *arguments: Any) -> sub_tensor_t:
     """Return a sub tensor of a kind from any of the four forms of its constructor.
 
     >>> space = build_tensor(const_ext_tensor_t, np.zeros(70, np.int16), shape_t(10, 7))
@@ -616,7 +618,7 @@ def _convert_kind(kind: type[tensor_t], tensor: any_tensor_t) -> tensor_t:
     return kind(plain.base, plain.elem_size, plain.layout, plain.shape, plain.dtype)
 
 
-def build_empty_tensor(kind: type[tensor_t], dtype: npt.DTypeLike | None = None) -> Any:
+def build_empty_tensor(kind: type[_Tensor], dtype: npt.DTypeLike | None = None) -> _Tensor:
     """Return a tensor of a kind that holds nothing.
 
     >>> build_empty_tensor(int_tensor_t).shape
@@ -625,7 +627,7 @@ def build_empty_tensor(kind: type[tensor_t], dtype: npt.DTypeLike | None = None)
     return kind(None, 0, layout_t(), shape_t(0, 1, 1), None if dtype is None else np.dtype(dtype))
 
 
-def build_empty_sub_tensor(kind: type[tensor_t], dtype: npt.DTypeLike | None = None) -> Any:
+def build_empty_sub_tensor(kind: type[tensor_t], dtype: npt.DTypeLike | None = None) -> sub_tensor_t:
     """Return a sub tensor of a kind that holds nothing.
 
     >>> build_empty_sub_tensor(int_tensor_t).origin.shape
@@ -657,7 +659,7 @@ def require_internal(tensor: any_tensor_t, name: str) -> any_tensor_t:
     return tensor
 
 
-def to_const_tensor(tensor: tensor_t) -> Any:
+def to_const_tensor(tensor: tensor_t) -> tensor_t:
     """Return the same `tensor`, const.
 
     >>> to_const_tensor(build_tensor(int_tensor_t, bytearray(4), shape_t(4), 1)).const
@@ -666,7 +668,7 @@ def to_const_tensor(tensor: tensor_t) -> Any:
     return _convert_kind(CONST_TENSOR_OF[type(tensor)], tensor)
 
 
-def to_void_tensor(tensor: tensor_t) -> Any:
+def to_void_tensor(tensor: _Tensor) -> _Tensor:
     """Return the same `tensor`, of plain bytes.
 
     >>> to_void_tensor(build_tensor(int_tensor_t, np.zeros(4, np.int16), shape_t(4))).dtype
@@ -676,7 +678,7 @@ def to_void_tensor(tensor: tensor_t) -> Any:
     return type(tensor)(base, tensor.elem_size, tensor.layout, tensor.shape, np.dtype(f"V{tensor.elem_size}"))
 
 
-def to_const_sub_tensor(tensor: sub_tensor_t) -> Any:
+def to_const_sub_tensor(tensor: sub_tensor_t) -> sub_tensor_t:
     """Return the sub tensor `tensor`, const.
 
     >>> to_const_sub_tensor(
@@ -688,7 +690,7 @@ def to_const_sub_tensor(tensor: sub_tensor_t) -> Any:
     return SUB_TENSOR_OF[type(inner)](inner, tensor.origin)
 
 
-def to_void_sub_tensor(tensor: sub_tensor_t) -> Any:
+def to_void_sub_tensor(tensor: _SubTensor) -> _SubTensor:
     """Return the sub tensor `tensor`, of plain bytes.
 
     >>> to_void_sub_tensor(build_sub_tensor(int_tensor_t, build_tensor(int_tensor_t, np.zeros(4), shape_t(4)))).dtype

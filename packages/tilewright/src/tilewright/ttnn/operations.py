@@ -125,7 +125,7 @@ def to_torch(
     mesh_composer: MeshToTensor | None = None,
     device: object = None,
     cq_id: object = None,
-) -> Any:
+) -> np.ndarray[Any, Any] | Any:
     """Return the values as a torch tensor if torch is imported, as an array otherwise, in `dtype` of that library.
 
     `torch_rank` drops leading dimensions of extent 1; `mesh_composer` joins the parts of a tensor on a mesh;

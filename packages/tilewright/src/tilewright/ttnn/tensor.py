@@ -712,7 +712,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         """
         return self.native.numpy() if mesh_composer is None else self._parts.compose(mesh_composer)
 
-    def to_torch(self, mesh_composer: MeshToTensor | None = None) -> Any:
+    def to_torch(self, mesh_composer: MeshToTensor | None = None) -> np.ndarray[Any, Any] | Any:
         """Return the values as a torch tensor if torch is imported, as an array otherwise.
 
         `mesh_composer` joins the parts of a tensor on a mesh.
@@ -726,7 +726,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         source = self.native if mesh_composer is None else tensor.Tensor.of(self.to_numpy(mesh_composer))
         return torch.from_dlpack(source)
 
-    def to_list(self) -> Any:
+    def to_list(self) -> list[Any] | Any:
         """Return the values as nested lists.
 
         >>> Tensor([1, 2], [1, 2], DataType.INT32).to_list()
@@ -734,13 +734,14 @@ class Tensor(TensorProperties[tensor.Tensor]):
         """
         return self.native.numpy().tolist()
 
-    def item(self) -> Any:
+    def item(self) -> float:
         """Return the only element.
 
         >>> Tensor([2.5], [1], DataType.FLOAT32).item()
         2.5
         """
-        return self.native.item()
+        element: float = self.native.item()
+        return element
 
     def __array__(self, *arguments: Any, **options: Any) -> np.ndarray[Any, Any]:
         return self.native.__array__(*arguments, **options)

@@ -190,7 +190,7 @@ def make_memory_config(
     return MemoryConfig(layout, buffer, matrix, general, made_with_nd)
 
 
-def value_from_json(data: object) -> tuple[str, Any]:
+def value_from_json(data: object) -> tuple[str, object]:
     """Return the ttnn type that `data` is written as, and the object of the library.
 
     >>> value_from_json({"x": 7, "y": 3})
@@ -267,7 +267,7 @@ IGNORED_IF_OFF = ("per_core_allocation", "range_lockstep_allocation", "physical_
 OFF = ("", "0", _NULL)
 
 
-def enum_value(enum_name: str, name: str) -> Any:
+def enum_value(enum_name: str, name: str) -> NamedEnum | Format:
     """Return the member `name` of the library's enum for the enum `enum_name` of ttnn, or the number format.
 
     >>> enum_value("BufferType", "L1"), enum_value("DataType", "BFLOAT16")
