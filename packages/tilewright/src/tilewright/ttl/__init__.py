@@ -30,10 +30,10 @@ __all__ += ["TTL_" + name.rstrip("_") for name in [*__all__, *tensor_functions.T
 
 def __getattr__(name: str) -> Any:
     """Return the object behind a name with TTL's prefix, or with an element type in it."""
-    plain = name.removeprefix("TTL_")
-    if plain == "import":  # a word of Python
+    short = name.removeprefix("TTL_")
+    if short == "import":  # a word of Python
         return buffering.import_
-    value = globals().get(plain) if plain in __all__ else tensor_functions.typed_name(plain)
+    value = globals().get(short) if short in __all__ else tensor_functions.typed_name(short)
     if value is None:
         raise AttributeError(f"module 'tilewright.ttl' has no attribute {name!r}")
     return value

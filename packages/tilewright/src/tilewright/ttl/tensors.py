@@ -74,7 +74,7 @@ class tiler_t(struct_t, Drawable):
 
     @property
     def row_major(self) -> Tiler:
-        """The tiler of the core, x fastest.
+        """The native tiler, x fastest.
 
         >>> create_tiler(shape_t(10, 7), shape_t(4, 3)).row_major.grid
         (1, 3, 3)
@@ -83,7 +83,7 @@ class tiler_t(struct_t, Drawable):
 
     @property
     def column_major(self) -> Tiler:
-        """The tiler of the core, y fastest.
+        """The native tiler, y fastest.
 
         >>> create_tiler(shape_t(10, 7), shape_t(4, 3)).column_major.order
         'col_major'
@@ -156,7 +156,7 @@ _cached_tiler = lru_cache(maxsize=64)(Tiler)
 
 
 def outer_first_shape(shape: shape_t) -> tuple[int, int, int]:
-    """Return a shape as the core writes it: outermost first.
+    """Return a shape as the library writes it: outermost first.
 
     >>> outer_first_shape(shape_t(4, 3, 2))
     (2, 3, 4)
@@ -165,7 +165,7 @@ def outer_first_shape(shape: shape_t) -> tuple[int, int, int]:
 
 
 def outer_first_offset(offset: offset_t) -> tuple[int, int, int]:
-    """Return an offset as the core writes it: outermost first.
+    """Return an offset as the library writes it: outermost first.
 
     >>> outer_first_offset(offset_t(4, 3, 2))
     (2, 3, 4)
@@ -174,7 +174,7 @@ def outer_first_offset(offset: offset_t) -> tuple[int, int, int]:
 
 
 def from_box(box: Box) -> tile_t:
-    """Return a tile of the core as TTL writes it.
+    """Return a native tile as TTL writes it.
 
     >>> from_box(Box((0, 0, 1), (2, 3, 4)))
     tile_t(shape=shape_t(width=4, height=3, depth=2), offset=offset_t(x=1, y=0, z=0))
@@ -320,7 +320,7 @@ class tensor_t(struct_t, Drawable):
     def native(self) -> TileTensor | Layout:
         """The native tensor, for drawing: the memory seen through the spacings, from the base on.
 
-        It is the layout alone if elements are no numbers of the core, such as vectors and structs.
+        It is the layout alone if elements are not numbers of the library, such as vectors and structs.
 
         >>> tensor = build_tensor(ext_tensor_t, np.arange(40), shape_t(3, 2), layout_t(10), offset_t(1, 2), 8)
         >>> tensor.native[1, 2].item(), tensor.native.layout
@@ -612,10 +612,10 @@ def build_sub_tensor(kind: type[tensor_t], *arguments: Any) -> sub_tensor_t:
 
 def _convert_kind(kind: type[tensor_t], tensor: any_tensor_t) -> tensor_t:
     """Return a tensor as another kind with the same content; raise if const would become mutable."""
-    plain = tensor.tensor if isinstance(tensor, sub_tensor_t) else tensor
-    if plain.const and not kind.const:
+    whole = tensor.tensor if isinstance(tensor, sub_tensor_t) else tensor
+    if whole.const and not kind.const:
         raise TransferError(f"{type(tensor).__name__} is const; create a const tensor from it")
-    return kind(plain.base, plain.elem_size, plain.layout, plain.shape, plain.dtype)
+    return kind(whole.base, whole.elem_size, whole.layout, whole.shape, whole.dtype)
 
 
 def build_empty_tensor(kind: type[_Tensor], dtype: npt.DTypeLike | None = None) -> _Tensor:

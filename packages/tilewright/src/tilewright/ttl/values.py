@@ -449,7 +449,7 @@ def describe_offset(offset: offset_t, shape: shape_t) -> str:
 
 
 def significant_axes(shape: shape_t) -> tuple[int, ...]:
-    """Return the extents as the core writes them, outermost first, without depth and height if they are 1.
+    """Return the extents as the library writes them, outermost first, without depth and height if they are 1.
 
     >>> significant_axes(shape_t(4, 3)), significant_axes(shape_t(4)), significant_axes(shape_t(4, 1, 2))
     ((3, 4), (4,), (2, 1, 4))

@@ -270,7 +270,7 @@ L1_BLOCK_SHARDED_MEMORY_CONFIG = MemoryConfig(TensorMemoryLayout.BLOCK_SHARDED, 
 
 # `Shape`, `Tile` and `TensorSpec` of ttnn, and the properties that tensors and their specs share.
 
-_Plain = TypeVar("_Plain", memory.TensorSpec, tensor.Tensor)
+_Native = TypeVar("_Native", memory.TensorSpec, tensor.Tensor)
 
 
 class Shape(memory.Shape):
@@ -390,7 +390,7 @@ class Tile(Wrapper[memory.Tile]):
         return DataType.of(dtype).format.bytes_per_tile(self.native.elements)
 
 
-class TensorProperties(Wrapper[_Plain], Drawable):
+class TensorProperties(Wrapper[_Native], Drawable):
     """Shape, data type, layout and tile of a spec or a tensor.
 
     >>> from tilewright.ttnn import Tensor, TensorSpec
@@ -401,7 +401,7 @@ class TensorProperties(Wrapper[_Plain], Drawable):
     __slots__ = ()
 
     @property
-    def _core_spec(self) -> memory.TensorSpec:
+    def _native_spec(self) -> memory.TensorSpec:
         """The native spec; for a tensor on a mesh, the spec of each of its parts."""
         return as_spec(self.native)
 
@@ -413,7 +413,7 @@ class TensorProperties(Wrapper[_Plain], Drawable):
         >>> TensorSpec([5, 7], DataType.BFLOAT16, Layout.TILE).shape.padded
         (32, 32)
         """
-        return Shape(self._core_spec.shape.logical, self._core_spec.padded_shape)
+        return Shape(self._native_spec.shape.logical, self._native_spec.padded_shape)
 
     @property
     def physical_shape(self) -> Shape:
@@ -423,7 +423,7 @@ class TensorProperties(Wrapper[_Plain], Drawable):
         >>> TensorSpec([1, 4, 6, 8], DataType.BFLOAT16, Layout.ROW_MAJOR).physical_shape
         Shape([24, 8])
         """
-        return Shape(self._core_spec.physical_shape)
+        return Shape(self._native_spec.physical_shape)
 
     @property
     def dtype(self) -> DataType:
@@ -433,7 +433,7 @@ class TensorProperties(Wrapper[_Plain], Drawable):
         >>> TensorSpec([5, 7], DataType.BFLOAT16, Layout.TILE).dtype
         DataType.BFLOAT16
         """
-        return DataType.of(self._core_spec.dtype)
+        return DataType.of(self._native_spec.dtype)
 
     @property
     def layout(self) -> Layout:
@@ -443,7 +443,7 @@ class TensorProperties(Wrapper[_Plain], Drawable):
         >>> TensorSpec([5, 7], DataType.BFLOAT16, Layout.TILE).layout
         Layout.TILE
         """
-        return Layout.of(self._core_spec.page_layout)
+        return Layout.of(self._native_spec.page_layout)
 
     @property
     def tile(self) -> Tile:
@@ -453,7 +453,7 @@ class TensorProperties(Wrapper[_Plain], Drawable):
         >>> TensorSpec([5, 7], DataType.BFLOAT16, Layout.TILE).tile.tile_shape
         [32, 32]
         """
-        return Tile.wrap(self._core_spec.tile)
+        return Tile.wrap(self._native_spec.tile)
 
 
 TileLike: TypeAlias = Tile | Sequence[int]
@@ -503,18 +503,18 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
         }
         keywords |= {"buffer_type": buffer_type, "memory_config": memory_config, "tile": tile}
         arguments = bind_by_type("ttnn.TensorSpec", _PLACEMENT_TYPES, placement, keywords)
-        plain_tile, config = unwrap(arguments.pop("tile", None)), arguments.pop("memory_config", None)
+        native_tile, config = unwrap(arguments.pop("tile", None)), arguments.pop("memory_config", None)
         if config is None:
             config = MemoryConfig(**arguments)
         elif arguments:
             raise TypeError(f"ttnn.TensorSpec got memory_config and {', '.join(arguments)}; pass one or the other")
         page_layout = memory.PageLayout.of(layout)
-        self.native = memory.TensorSpec(shape, DataType.of(dtype).format, page_layout, plain_tile, unwrap(config))
+        self.native = memory.TensorSpec(shape, DataType.of(dtype).format, page_layout, native_tile, unwrap(config))
         check_spec(self.native, on_device=False)
 
     @classmethod
     def wrap(cls, value: memory.TensorSpec | TensorSpec) -> TensorSpec:
-        """Return `value`, a spec of the core, wrapped; in strict mode it is checked.
+        """Return `value`, a native spec, wrapped; in strict mode it is checked.
 
         >>> TensorSpec.wrap(memory.TensorSpec((5, 7))).dtype
         DataType.BFLOAT16

@@ -15,7 +15,7 @@ from ..formats import cast, fit_values, format_of
 from ..layout import as_integer
 from ..memory import Topology
 from ..tensor import DeviceStorage
-from ..tensor import Tensor as PlainTensor
+from ..tensor import Tensor as NativeTensor
 from .config import DRAM_MEMORY_CONFIG, MemoryConfig, TensorSpec
 from .devices import AnyDevice, MeshDevice, MeshParts, OpenDevice
 from .tensor import Tensor, create_parts, needs_truncation, require_exact, truncate
@@ -291,9 +291,9 @@ def allocate_tensor_on_device(
     """
     spec, device = _bind_allocation(shape, arguments, dtype, layout, mesh_device, memory_config)
 
-    def allocate(chip: memory.Device) -> PlainTensor:
+    def allocate(chip: memory.Device) -> NativeTensor:
         placed = spec.with_chip(chip.chip)
-        return PlainTensor(placed, DeviceStorage(chip, chip.allocate(placed)))
+        return NativeTensor(placed, DeviceStorage(chip, chip.allocate(placed)))
 
     return _on_each_device(device, allocate, on_host=False)
 
@@ -317,13 +317,13 @@ def allocate_tensor_on_host(
     """
     spec, device = _bind_allocation(shape, arguments, dtype, layout, mesh_device, memory_config)
 
-    def allocate(_: memory.Device) -> PlainTensor:
-        return PlainTensor.from_pages(np.zeros(spec.nbytes, np.uint8), spec)
+    def allocate(_: memory.Device) -> NativeTensor:
+        return NativeTensor.from_pages(np.zeros(spec.nbytes, np.uint8), spec)
 
     return _on_each_device(device, allocate, on_host=True)
 
 
-def _on_each_device(device: AnyDevice, create: Callable[[memory.Device], PlainTensor], on_host: bool) -> Tensor:
+def _on_each_device(device: AnyDevice, create: Callable[[memory.Device], NativeTensor], on_host: bool) -> Tensor:
     """Return a tensor of what is created for each device; every dimension of a mesh replicates."""
     if not isinstance(device, MeshDevice):
         return Tensor.wrap(create(device))

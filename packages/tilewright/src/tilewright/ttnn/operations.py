@@ -12,18 +12,17 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import memory
 from .._dialect import unwrap
 from ..copying import copy
 from ..errors import FormatError, LayoutError, MemoryConfigError
 from ..formats import fit_values
-from ..memory import MemoryConfig as PlainMemory
+from ..memory import MemoryConfig as NativeMemory
 from ..memory import PageLayout
-from ..memory import TensorSpec as PlainSpec
+from ..memory import TensorSpec as NativeSpec
 from ..tensor import DeviceStorage, HostStorage, convert_pages, pad_spec
-from ..tensor import Tensor as PlainTensor
+from ..tensor import Tensor as NativeTensor
 from .config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec, TensorSpec, Tile, TileLike
-from .devices import AnyDevice, MeshParts, MeshToTensor, TensorToMesh, resolve_device
+from .devices import AnyDevice, MeshParts, MeshToTensor, TensorToMesh, resolve_device, validate_dims
 from .tensor import Tensor, create_tensor, has_fractions, needs_truncation, takes_tensor, truncate
 from .types import (
     BufferType,
@@ -164,7 +163,7 @@ def to_numpy(
     format_ = DataType.of(dtype).format if isinstance(dtype, Enum) else dtype
     if mesh_composer is None:
         return tensor.native.numpy(format_)
-    return PlainTensor.of(tensor.to_numpy(mesh_composer)).numpy(format_)
+    return NativeTensor.of(tensor.to_numpy(mesh_composer)).numpy(format_)
 
 
 # Moves between host and devices.
@@ -272,7 +271,7 @@ def to_dtype(tensor: Tensor, dtype: DataTypeLike) -> Tensor:
     """
     element = DataType.of(dtype).format
 
-    def convert(part: PlainTensor) -> PlainTensor:
+    def convert(part: NativeTensor) -> NativeTensor:
         if needs_truncation(part.dtype, element):
             truncate(part.numpy(), element)
         return part.to_dtype(element)
@@ -300,21 +299,21 @@ def typecast(
     return to_dtype(tensor, dtype).map(lambda part: place(part, memory_config))
 
 
-def place(tensor: PlainTensor, memory_config: MemoryConfig | None) -> PlainTensor:
-    """Return a core tensor in the memory of `memory_config`, or where it is.
+def place(tensor: NativeTensor, memory_config: MemoryConfig | None) -> NativeTensor:
+    """Return a native tensor in the memory of `memory_config`, or where it is.
 
-    >>> place(PlainTensor.of([[1, 2]]), None).shape
+    >>> place(NativeTensor.of([[1, 2]]), None).shape
     Shape([1, 2])
     """
     return tensor if memory_config is None else tensor.to_memory_config(unwrap(memory_config))
 
 
 def return_to_device(
-    result: PlainTensor, source: PlainTensor, memory_config: MemoryConfig | None, memory: PlainMemory | None = None
-) -> PlainTensor:
+    result: NativeTensor, source: NativeTensor, memory_config: MemoryConfig | None, memory: NativeMemory | None = None
+) -> NativeTensor:
     """Return a `result` that was computed on the host where its `source` is, in `memory_config` or `memory`.
 
-    >>> x = PlainTensor.of([[1, 2]])
+    >>> x = NativeTensor.of([[1, 2]])
     >>> return_to_device(x, x, None).device is None
     True
     """
@@ -393,7 +392,7 @@ def pad(
     shape = [low + n + high for (low, high), n in zip(edges, extents, strict=True)]
     inside = tuple([builtins.slice(low, low + n) for (low, _), n in zip(edges, extents, strict=True)])
 
-    def pad_part(part: PlainTensor) -> PlainTensor:
+    def pad_part(part: NativeTensor) -> NativeTensor:
         values = part.numpy()
         whole = np.full(shape, fit_values(cast(float, fill), values.dtype), values.dtype)
         copy(values, whole[inside])
@@ -476,10 +475,10 @@ def tilize_with_val_padding(
     Shape([64, 32])
     """
 
-    def tilize_part(rows: PlainTensor) -> PlainTensor:
+    def tilize_part(rows: NativeTensor) -> NativeTensor:
         padded, _ = pad_spec(rows.spec, output_tensor_shape)
-        spec = PlainSpec(rows.shape.logical, rows.dtype, "tile", memory=rows.memory, alignment=padded.alignment)
-        tiled = PlainTensor.from_pages(convert_pages(rows.pages, rows.spec, spec, pad_value), spec)
+        spec = NativeSpec(rows.shape.logical, rows.dtype, "tile", memory=rows.memory, alignment=padded.alignment)
+        tiled = NativeTensor.from_pages(convert_pages(rows.pages, rows.spec, spec, pad_value), spec)
         converted = tiled if dtype is None else tiled.to_dtype(DataType.of(dtype).format)
         return return_to_device(converted, rows, memory_config)
 
@@ -547,13 +546,13 @@ def reciprocal(
     if not has_fractions(tensor.dtype.format):
         raise FormatError(f"expected numbers with a fraction for reciprocal, got {tensor.dtype}; use typecast first")
 
-    def invert(part: PlainTensor) -> PlainTensor:
+    def invert(part: NativeTensor) -> NativeTensor:
         values = part.numpy("float32")
         with np.errstate(divide="ignore", over="ignore", under="ignore"):
             inverse = np.float32(1) / values
         if part.dtype.has_blocks:
             inverse = np.where(values == 0, np.float32(LARGE_RECIPROCAL), inverse)
-        return return_to_device(PlainTensor.from_array(inverse, part.spec, borrow=False), part, memory_config)
+        return return_to_device(NativeTensor.from_array(inverse, part.spec, borrow=False), part, memory_config)
 
     return tensor.map(invert)
 
@@ -697,24 +696,17 @@ def copy_device_to_host_tensor(
         target.storage.data[:] = convert_pages(source.pages, source.spec, target.spec)
 
 
-def _pair_parts(source: Tensor, target: Tensor) -> list[tuple[PlainTensor, PlainTensor]]:
+def _pair_parts(source: Tensor, target: Tensor) -> list[tuple[NativeTensor, NativeTensor]]:
     """Return the parts of two tensors device by device; they must be equal but for their memory."""
     mine, theirs = source.parts.by_device, target.parts.by_device
     if len(mine) == 1:
         mine = dict.fromkeys(theirs, source.parts.first)
     if set(mine) != set(theirs):
         raise LayoutError(f"the tensors are on different devices: {source.device_coords()}, {target.device_coords()}")
-    kinds = [_kind(tensor.parts.first.spec) for tensor in (source, target)]
-    if kinds[0] != kinds[1]:
-        raise LayoutError(
-            f"the tensors must have the same shape, data type and layout, got {source.parts.first.spec} and"
-            f" {target.parts.first.spec}"
-        )
+    specs = source.parts.first.spec, target.parts.first.spec
+    if len({(spec.shape.logical, spec.dtype, spec.page_layout, spec.tile) for spec in specs}) > 1:
+        raise LayoutError(f"the tensors must have the same shape, data type and layout, got {specs[0]} and {specs[1]}")
     return [(mine[at], theirs[at]) for at in theirs]
-
-
-def _kind(spec: memory.TensorSpec) -> tuple[object, ...]:
-    return spec.shape.logical, spec.dtype, spec.page_layout, spec.tile
 
 
 # Parts of tensors: joined with `concat`, cut out with `slice`, and dimensions of extent 1, removed and added.
@@ -755,15 +747,14 @@ def concat(
     return Tensor.wrap_parts(replace(first, by_device=joined))
 
 
-def _join(parts: Sequence[PlainTensor], dim: int, memory_config: MemoryConfig | None) -> PlainTensor:
+def _join(parts: Sequence[NativeTensor], dim: int, memory_config: MemoryConfig | None) -> NativeTensor:
     """Return native tensors joined along a dimension, where the first one is."""
     first, rank = parts[0], parts[0].shape.rank
-    if not -rank <= dim < rank:
-        raise LayoutError(f"dimension {dim} is outside a tensor of rank {rank}; use {-rank} to {rank - 1}")
+    validate_dims([dim], rank)
     axis = dim % rank
     for part in parts:
-        properties = [(item.dtype, item.layout, item.tile, _drop(item.shape.logical, axis)) for item in (first, part)]
-        if properties[0] != properties[1]:
+        others = (*part.shape.logical[:axis], first.shape.logical[axis], *part.shape.logical[axis + 1 :])
+        if (part.dtype, part.layout, part.tile, others) != (first.dtype, first.layout, first.tile, first.shape.logical):
             raise LayoutError(f"cannot join {first.spec} and {part.spec} along dimension {dim}: only it may differ")
     shape = list(first.shape.logical)
     shape[axis] = sum(part.shape.logical[axis] for part in parts)
@@ -773,12 +764,8 @@ def _join(parts: Sequence[PlainTensor], dim: int, memory_config: MemoryConfig | 
         copy(part.numpy(), whole[(builtins.slice(None),) * axis + (builtins.slice(start, end),)])
         start = end
     tile = first.tile if first.spec.is_tiled else None
-    result = PlainTensor.from_array(whole, PlainSpec(shape, first.dtype, first.layout, tile))
+    result = NativeTensor.from_array(whole, NativeSpec(shape, first.dtype, first.layout, tile))
     return return_to_device(result, first, memory_config, first.memory)
-
-
-def _drop(extents: Sequence[int], axis: int) -> tuple[int, ...]:
-    return (*extents[:axis], *extents[axis + 1 :])
 
 
 def slice(  # noqa: A001  (ttnn's name)

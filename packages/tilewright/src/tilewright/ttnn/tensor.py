@@ -21,10 +21,10 @@ from .._integers import round_up
 from ..copying import as_host_array
 from ..errors import FormatError, LayoutError, MemoryConfigError
 from ..formats import Format, cast, fit_values, format_of
-from ..memory import TensorSpec as PlainSpec
+from ..memory import TensorSpec as NativeSpec
 from ..memory import Topology, from_bytes
 from ..tensor import DeviceStorage, padding_as_data
-from ..tensor import Tensor as PlainTensor
+from ..tensor import Tensor as NativeTensor
 from .config import MemoryConfig, Shape, TensorProperties, TensorSpec, Tile, TileLike
 from .devices import AnyDevice, Device, MeshDevice, MeshParts, MeshToTensor, TensorToMesh
 from .types import (
@@ -276,10 +276,10 @@ def set_printoptions(
     _OPTIONS[0] = PrintOptions(profile.lower(), mode, digits)
 
 
-def tensor_text(tensor: PlainTensor) -> str:
-    """Return the text of a core tensor as ttnn prints it.
+def tensor_text(tensor: NativeTensor) -> str:
+    """Return the text of a native tensor as ttnn prints it.
 
-    >>> print(tensor_text(PlainTensor.of(np.ones((2, 2), np.int32))))
+    >>> print(tensor_text(NativeTensor.of(np.ones((2, 2), np.int32))))
     ttnn.Tensor([[    1,     1],
                  [    1,     1]], shape=Shape([2, 2]), dtype=DataType::INT32, layout=Layout::ROW_MAJOR)
     """
@@ -288,7 +288,7 @@ def tensor_text(tensor: PlainTensor) -> str:
     return f"{_PREFIX}{_values_text(tensor)}, {properties})"
 
 
-def _values_text(tensor: PlainTensor) -> str:
+def _values_text(tensor: NativeTensor) -> str:
     options = _OPTIONS[0]
     if not tensor.is_allocated():
         return "<buffer is not allocated>"
@@ -303,7 +303,7 @@ def _values_text(tensor: PlainTensor) -> str:
     return _nested_text(values, width, spec, options.profile == "full")
 
 
-def _needs_exponents(tensor: PlainTensor) -> bool:
+def _needs_exponents(tensor: NativeTensor) -> bool:
     """Return whether the finite values other than zero, padding included, are far apart, very large or very small."""
     host = tensor.from_device()
     values = np.abs(from_bytes(host.pages, padding_as_data(host.spec)).astype(np.float64))
@@ -463,7 +463,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         return self._parts
 
     @property
-    def _core_spec(self) -> memory.TensorSpec:
+    def _native_spec(self) -> memory.TensorSpec:
         return self._parts.first.spec
 
     def map(self, change: Callable[[tensor.Tensor], tensor.Tensor]) -> Tensor:
@@ -554,7 +554,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         >>> Tensor(np.ones((5, 7), np.float32), layout=Layout.TILE).padded_shape
         Shape([32, 32])
         """
-        return Shape(self._core_spec.padded_shape)
+        return Shape(self._native_spec.padded_shape)
 
     @property
     def spec(self) -> TensorSpec:
@@ -563,7 +563,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         >>> Tensor(np.ones((5, 7), np.float32)).spec.dtype
         DataType.FLOAT32
         """
-        return TensorSpec.wrap(self._core_spec)
+        return TensorSpec.wrap(self._native_spec)
 
     def memory_config(self) -> MemoryConfig:
         """Return the memory config.
@@ -571,7 +571,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         >>> Tensor(np.ones((5, 7), np.float32)).memory_config().is_sharded()
         False
         """
-        return MemoryConfig.wrap(self._core_spec.memory)
+        return MemoryConfig.wrap(self._native_spec.memory)
 
     def storage_type(self) -> StorageType:
         """Return whether the bytes are on a device, or on the host: borrowed from an array, or owned.
@@ -622,7 +622,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         >>> Tensor(np.ones((5, 7), np.float32)).is_sharded()
         False
         """
-        return self._core_spec.memory.is_sharded
+        return self._native_spec.memory.is_sharded
 
     def is_allocated(self) -> bool:
         """Return whether the tensor has not been deallocated.
@@ -638,7 +638,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         >>> Tensor(np.ones((5, 7), np.float32), layout=Layout.TILE).volume()
         1024
         """
-        return prod(self._core_spec.padded_shape)
+        return prod(self._native_spec.padded_shape)
 
     def logical_volume(self) -> int:
         """Return the number of elements that are data.
@@ -646,7 +646,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         >>> Tensor(np.ones((5, 7), np.float32), layout=Layout.TILE).logical_volume()
         35
         """
-        return self._core_spec.shape.logical_volume()
+        return self._native_spec.shape.logical_volume()
 
     def element_size(self) -> int:
         """Return the bytes of an element, 1 for block formats.
@@ -654,7 +654,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         >>> Tensor(np.ones((5, 7), np.float32)).element_size()
         4
         """
-        return getattr(self._core_spec.dtype, "itemsize", 1)
+        return getattr(self._native_spec.dtype, "itemsize", 1)
 
     # The buffer on a device.
 
@@ -680,7 +680,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         28
         """
         self._allocation()
-        return self._core_spec.page_bytes
+        return self._native_spec.page_bytes
 
     def buffer_aligned_page_size(self) -> int:
         """Return the bytes from one page to the next in a bank.
@@ -689,7 +689,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         32
         """
         self._allocation()
-        return self._core_spec.aligned_page_bytes
+        return self._native_spec.aligned_page_bytes
 
     def buffer_num_pages(self) -> int:
         """Return the number of pages.
@@ -698,7 +698,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         5
         """
         self._allocation()
-        return self._core_spec.num_pages
+        return self._native_spec.num_pages
 
     # Values.
 
@@ -809,7 +809,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         >>> Tensor([1, 2], [1, 2], DataType.INT32).pad_to_tile(0.0).padded_shape
         Shape([32, 32])
         """
-        extents = self._core_spec.shape.logical
+        extents = self._native_spec.shape.logical
         padded = [*extents[:-2], *(round_up(n, TILE_SIZE) for n in extents[-2:])]
         return self.map(lambda part: part.pad(padded, None, pad_value))
 
@@ -823,7 +823,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
 
     def __getitem__(self, index: Index | tuple[Index, ...]) -> Tensor:
         indices = list(index) if isinstance(index, tuple) else [index]
-        rank = self._core_spec.shape.rank
+        rank = self._native_spec.shape.rank
         if Ellipsis in indices:
             dots = indices.index(Ellipsis)
             indices[dots : dots + 1] = [slice(None)] * (rank - len(indices) + 1)
@@ -918,8 +918,8 @@ def aggregate_tensor(tensor: Tensor, composer: MeshToTensor) -> Tensor:
     """
     values = tensor.parts.compose(composer)
     part = tensor.parts.first
-    spec = PlainSpec(values.shape, part.dtype, part.layout, part.tile if part.spec.is_tiled else None, part.memory)
-    return Tensor.wrap(PlainTensor.from_array(values, spec))
+    spec = NativeSpec(values.shape, part.dtype, part.layout, part.tile if part.spec.is_tiled else None, part.memory)
+    return Tensor.wrap(NativeTensor.from_array(values, spec))
 
 
 @takes_tensor
@@ -997,7 +997,7 @@ def aggregate_as_tensor(tensors: Sequence[Tensor]) -> Tensor:
     return from_host_shards(tensors, MeshShape(1, len(tensors)))
 
 
-def _validate_equal_specs(parts: Sequence[PlainTensor]) -> None:
+def _validate_equal_specs(parts: Sequence[NativeTensor]) -> None:
     different = next((part.spec for part in parts if part.spec != parts[0].spec), None)
     if different is not None:
         raise LayoutError(f"parts must have one spec, got {parts[0].spec} and {different}")

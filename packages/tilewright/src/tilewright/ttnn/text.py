@@ -6,6 +6,7 @@ None of these functions calls itself: a text nests as deeply as its type.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -220,31 +221,17 @@ def _json_data(value: object) -> object:
         return value.value
     if isinstance(value, (tuple, CoreRangeSet)):
         return list(map(_json_data, value))
-    if type(value) not in _WRITTEN:
+    if not isinstance(value, (CoreRange, ShardSpec, NdShardSpec, MemoryConfig)):
         return value
-    fields = {name: getattr(value, attribute) for name, attribute in _WRITTEN[type(value)].items()}
-    off = {"per_core_allocation": False} if isinstance(value, MemoryConfig) else {}
-    return {name: _json_data(field) for name, field in fields.items() if field is not None} | off
+    fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if isinstance(value, NdShardSpec):
+        fields |= {"shard_shape": fields.pop("shape"), "shard_distribution_strategy": fields.pop("distribution")}
+    if isinstance(value, MemoryConfig):
+        fields |= {"created_with_nd_shard_spec": fields.pop("made_with_nd"), "per_core_allocation": False}
+    return {name: _json_data(field) for name, field in fields.items() if field is not None}
 
 
-# The names of fields in JSON, and here.
-_WRITTEN = {
-    CoreRange: {"start": "start", "end": "end"},
-    ShardSpec: {"grid": "grid", "shape": "shape", "orientation": "orientation"},
-    NdShardSpec: {
-        "shard_shape": "shape",
-        "grid": "grid",
-        "orientation": "orientation",
-        "shard_distribution_strategy": "distribution",
-    },
-    MemoryConfig: {
-        "memory_layout": "memory_layout",
-        "buffer_type": "buffer_type",
-        "shard_spec": "shard_spec",
-        "nd_shard_spec": "nd_shard_spec",
-        "created_with_nd_shard_spec": "made_with_nd",
-    },
-}
+MEMORY_CONFIG_FIELDS = ("memory_layout", "buffer_type", "shard_spec", "nd_shard_spec", "created_with_nd_shard_spec")
 _READERS = (  # by a field that only this type has
     ("MemoryConfig", "memory_layout", memory_config_from_json),
     ("NdShardSpec", "shard_shape", nd_shard_spec_from_json),
@@ -726,7 +713,7 @@ def _read_first(cursor: TextCursor) -> TtnnText:
         class_name, value = value_from_json(data)
         extra = {}
         if class_name == "MemoryConfig":
-            unread = [key for key in data if key not in _WRITTEN[MemoryConfig]]
+            unread = [key for key in data if key not in MEMORY_CONFIG_FIELDS]
             extra = {key: data[key] for key in unread if data[key] or key not in IGNORED_IF_OFF}
         return TtnnText(class_name, value, tuple(extra.items()))
     if cursor.peek("{"):

@@ -30,7 +30,7 @@ from ..memory import (
     grid_extents,
     row_width_multiple,
 )
-from ..memory import cores as plain_cores
+from ..memory import cores as native_cores
 from .text import ttnn_json, ttnn_text
 
 if TYPE_CHECKING:
@@ -47,10 +47,10 @@ __all__ = [
 ]  # fmt: skip
 
 
-Plain = TypeVar("Plain")
+Native = TypeVar("Native")
 
 
-class Wrapper(Generic[Plain]):
+class Wrapper(Generic[Native]):
     """A ttnn value around its `native` value; two are equal if their native values are.
 
     >>> Wrapper.wrap(5) == Wrapper.wrap(5), Wrapper.wrap(5).native
@@ -58,10 +58,10 @@ class Wrapper(Generic[Plain]):
     """
 
     __slots__ = ("native",)
-    native: Plain
+    native: Native
 
     @classmethod
-    def wrap(cls, value: Plain | Self) -> Self:
+    def wrap(cls, value: Native | Self) -> Self:
         """Return `value` wrapped; a wrapper is returned unchanged.
 
         >>> Wrapper.wrap(Wrapper.wrap(5)).native
@@ -70,7 +70,7 @@ class Wrapper(Generic[Plain]):
         if isinstance(value, cls):
             return value
         wrapper = object.__new__(cls)
-        wrapper.native = cast(Plain, value)
+        wrapper.native = cast(Native, value)
         return wrapper
 
     def __eq__(self, other: object) -> bool:
@@ -83,7 +83,7 @@ class Wrapper(Generic[Plain]):
         return ttnn_text(self.native)
 
 
-class JsonWrapper(Wrapper[Plain]):
+class JsonWrapper(Wrapper[Native]):
     """A ttnn value that ttnn also writes as JSON.
 
     >>> issubclass(CoreRange, JsonWrapper), issubclass(TensorTopology, JsonWrapper)
@@ -156,12 +156,12 @@ class TtnnEnum(NamedEnum):
 
     @property
     def native(self) -> NamedEnum:
-        """The member of the core.
+        """The native member.
 
         >>> BufferType.L1.native is memory.BufferType.L1
         True
         """
-        return _CORE_ENUMS[type(self).__name__][self.name]
+        return _NATIVE_ENUMS[type(self).__name__][self.name]
 
     def __eq__(self, other: object) -> bool:
         return self is other or self.native is other
@@ -260,7 +260,7 @@ MemoryLayoutLike: TypeAlias = TensorMemoryLayout | memory.TensorMemoryLayout | s
 OrientationLike: TypeAlias = ShardOrientation | memory.ShardOrientation | str
 DistributionLike: TypeAlias = ShardDistributionStrategy | memory.ShardDistribution | str
 
-_CORE_ENUMS: dict[str, type[NamedEnum]] = {
+_NATIVE_ENUMS: dict[str, type[NamedEnum]] = {
     "Layout": memory.PageLayout,
     "BufferType": memory.BufferType,
     "TensorMemoryLayout": memory.TensorMemoryLayout,
@@ -299,7 +299,7 @@ class DataType(Enum, metaclass=HelpfulEnum):
 
     @property
     def format(self) -> Format:
-        """The number format of the core.
+        """The native number format.
 
         >>> DataType.FP8_E4M3.format
         format_of('float8_e4m3')
@@ -598,7 +598,7 @@ class CoreGrid(memory.CoreGrid):
         return f"ttnn.CoreGrid(x={self.x}, y={self.y})"
 
 
-CoresLike: TypeAlias = CoreRangeSet | CoreRange | plain_cores.CoresLike
+CoresLike: TypeAlias = CoreRangeSet | CoreRange | native_cores.CoresLike
 GridLike: TypeAlias = memory.CoreGrid | CoreLike
 
 
