@@ -99,7 +99,7 @@ def read_report_database(path: FilePath) -> ReportDatabase:
     it does not begin with 'SQLite format 3'
     """
     file = SourceFile(path)
-    if file.size < len(MAGIC) or file.read(0, len(MAGIC)) != MAGIC:
+    if not is_database(path):
         raise FileFormatError(f"{path} is not a database: it does not begin with 'SQLite format 3'")
     with _open_database(file) as connection:
         tables = {name: _list_columns(connection, name, file) for name in _list_tables(connection)}

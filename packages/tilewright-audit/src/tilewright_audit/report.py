@@ -28,6 +28,15 @@ _SHORTEST_NAME = 20
 WIDTH = 80
 
 
+def shorten(text: str, most: int) -> str:
+    """Return a `text` of at most `most` characters, of which the last are dots if it was cut.
+
+    >>> shorten("ttnn.to_memory_config", 10)
+    'ttnn.to_..'
+    """
+    return text if len(text) <= most else f"{text[: most - 2]}.."
+
+
 class _Text:
     """The lines of a report, of at most `width` columns; without a width nothing is wrapped."""
 
@@ -104,7 +113,7 @@ class _Text:
         if self.width is not None:
             others = sum([2 + max([len(row[k]) for row in rows]) for k in range(1, len(rows[0]))])
             most = max(_SHORTEST_NAME, self.width - others - 2)
-            rows = [(row[0] if len(row[0]) <= most else f"{row[0][: most - 2]}..", *row[1:]) for row in rows]
+            rows = [(shorten(row[0], most), *row[1:]) for row in rows]
         return format_table(rows, right=[2, 3], indent="  ")
 
     def _format_finding(self, mark: str, finding: AuditFinding) -> list[str]:

@@ -27,7 +27,7 @@ from tilewright.views import (
 
 from .findings import AuditFinding
 from .memory_use import Life, Share, Timeline
-from .report import AuditReport
+from .report import AuditReport, shorten
 from .reshards import group_moves
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def _name_shares(shares: Sequence[Share]) -> str:
     if not shares:
         return "nothing"
     names = [
-        f"{share.bytes_per_core} bytes: {_shorten(share.label)}{' (idle)' if share.idle else ''}"
+        f"{share.bytes_per_core} bytes: {shorten(share.label, _MAX_NAME)}{' (idle)' if share.idle else ''}"
         for share in shares[:_MAX_NAMED]
     ]
     more = [f"and {count_of(len(shares) - _MAX_NAMED, 'other')}"] if len(shares) > _MAX_NAMED else []
@@ -212,12 +212,8 @@ def _life_tracks(timeline: Timeline) -> list[Tracks]:
     title = "what is in L1, from call to call" + (
         f": the {len(lives)} that take most, for longest, of {len(timeline.lives)}" if hidden else ""
     )
-    return [Tracks(tuple([_shorten(life.label) for life in lives]), tuple(spans), 0, last, "calls", title)]
+    return [Tracks(tuple([shorten(life.label, _MAX_NAME) for life in lives]), tuple(spans), 0, last, "calls", title)]
 
 
 def _kibibytes(size: int) -> int:
     return -(-size // 1024)  # used space is not 0
-
-
-def _shorten(text: str) -> str:
-    return text if len(text) <= _MAX_NAME else f"{text[: _MAX_NAME - 2]}.."

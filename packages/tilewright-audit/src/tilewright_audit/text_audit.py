@@ -25,11 +25,12 @@ from tilewright.memory import (
 from tilewright.notation import LayoutUse, MlirLayout, TtnnText, find_layouts, find_ttnn_values, parse_ttnn
 
 from .findings import AuditFinding, scope_note
-from .report import AuditReport
+from .report import AuditReport, shorten
 from .reshards import ReshardPlanner, SeenReshard
 
 _MAX_KINDS = 10_000  # of findings that are counted together
 _MAX_MOVES = 2000
+_MAX_TENSOR = 120  # characters of its type that are quoted
 _MOVES = ("ttnn.to_memory_config", "ttnn.to_layout", "ttnn.to_device")
 
 
@@ -105,7 +106,7 @@ class _IrAudit:
         if key in self.found:
             self.found[key] = replace(self.found[key], count=self.found[key].count + 1)
         elif len(self.found) < _MAX_KINDS:
-            tensor = _shorten(use.text)
+            tensor = shorten(" ".join(use.text.split()), _MAX_TENSOR)
             message = f"{use.place}: {tensor}: {reason}"
             self.found[key] = AuditFinding(kind, message, severity, "", remedy, call=use.operation, tensor=tensor)
 
@@ -175,11 +176,6 @@ def _place(use: LayoutUse, chip: Chip | None) -> tuple[TensorSpec | None, str]:
 def _cost_text(move: SeenReshard) -> str:
     time = "" if move.microseconds is None else f", {move.microseconds:.1f} us"
     return f"{format_bytes(move.bytes_moved)}{time}"
-
-
-def _shorten(text: str, most: int = 120) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= most else f"{flat[: most - 2]}.."
 
 
 _CHUNK = 1 << 20

@@ -169,11 +169,19 @@ def import_(internal: any_tensor_t, external: any_tensor_t, event: TransferEvent
     >>> buffer.tolist()
     [6, 7, 11, 12]
     """
+    _start_whole("import", internal, external, event)
+
+
+def _start_whole(kind: str, internal: any_tensor_t, external: any_tensor_t, event: TransferEvent) -> None:
+    """Start to move all of a tensor to one of the same shape and type."""
     _validate_shapes(internal, external)
+    if kind == "export" and external.const:
+        raise TransferError(f"cannot export to {type(external).__name__}, which is const; give a mutable tensor")
     box = Box((0, 0, 0), outer_first_shape(internal.shape))
     buffer = native_tensor(InternalTensor, internal, box, box.shape)
-    copies = import_copies(buffer, native_tensor(ExternalTensor, external, box, box.shape))
-    _start_transfer("import", internal, box, box, copies, event)
+    outside = native_tensor(ExternalTensor, external, box, box.shape)
+    copies = import_copies(buffer, outside) if kind == "import" else export_copies(buffer, outside)
+    _start_transfer(kind, internal, box, box, copies, event)
 
 
 def export(internal: any_tensor_t, external: any_tensor_t, event: TransferEvent) -> None:
@@ -189,13 +197,7 @@ def export(internal: any_tensor_t, external: any_tensor_t, event: TransferEvent)
     >>> outside.tolist()
     [0, 7, 8, 0]
     """
-    _validate_shapes(internal, external)
-    if external.const:
-        raise TransferError(f"cannot export to {type(external).__name__}, which is const; give a mutable tensor")
-    box = Box((0, 0, 0), outer_first_shape(internal.shape))
-    buffer = native_tensor(InternalTensor, internal, box, box.shape)
-    copies = export_copies(buffer, native_tensor(ExternalTensor, external, box, box.shape))
-    _start_transfer("export", internal, box, box, copies, event)
+    _start_whole("export", internal, external, event)
 
 
 def blocking_import(internal: any_tensor_t, external: any_tensor_t) -> None:

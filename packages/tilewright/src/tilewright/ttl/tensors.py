@@ -469,12 +469,6 @@ SUB_TENSOR_OF: dict[type[tensor_t], type[sub_tensor_t]] = {
     ext_tensor_t: ext_sub_tensor_t,
     const_ext_tensor_t: const_ext_sub_tensor_t,
 }
-CONST_TENSOR_OF: dict[type[tensor_t], type[tensor_t]] = {
-    int_tensor_t: const_int_tensor_t,
-    const_int_tensor_t: const_int_tensor_t,
-    ext_tensor_t: const_ext_tensor_t,
-    const_ext_tensor_t: const_ext_tensor_t,
-}
 
 
 def build_tensor(
@@ -665,7 +659,7 @@ def to_const_tensor(tensor: tensor_t) -> tensor_t:
     >>> to_const_tensor(build_tensor(int_tensor_t, bytearray(4), shape_t(4), 1)).const
     True
     """
-    return _convert_kind(CONST_TENSOR_OF[type(tensor)], tensor)
+    return _convert_kind(const_int_tensor_t if tensor.internal else const_ext_tensor_t, tensor)
 
 
 def to_void_tensor(tensor: _Tensor) -> _Tensor:
