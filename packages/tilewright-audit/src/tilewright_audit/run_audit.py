@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from tilewright.findings import Severity
 from tilewright.memory import Chip, PageLayout, TensorSpec
 from tilewright.notation import LayoutUse, MlirLayout, find_layouts
 
-from .buffers import BufferCheck, SpecReader, SpecText, list_live
+from .buffers import BufferCheck, CheckedBuffer, SpecReader, SpecText, list_live
 from .database import find_failures, read_run
 from .findings import AuditFinding, rank_findings, scope_note
 from .graph_report import GraphReport, PageBatch, read_graph_report
@@ -116,22 +116,23 @@ class _RunAudit:
 
     def check_pages(self, report: GraphReport) -> None:
         """Compare the pages of all allocations, and those at the end of the run."""
-        by_number = {one.buffer.number: one for one in self.checked}
         placed = [one for one in self.checked if one.buffer.memory.is_l1 and one.buffer.is_placed]
         if "buffer_pages_by_address" in report.sections:
-            check = PageCheck()
-            for batch in report.read_pages():
-                check.add(batch, by_number.get(batch.owner if batch.owner is not None else -1))
-            self.findings += check.findings([one for one in placed if one.buffer.allocation is not None])
-            self.pages += check.pages
+            by_number: dict[int | None, CheckedBuffer] = {one.buffer.number: one for one in self.checked}
+            self._compare_pages(((batch, by_number.get(batch.owner)) for batch in report.read_pages()), placed)
         if "buffer_pages" in report.sections:
-            check = PageCheck()
             final = {one.buffer.address: one for one in placed if one.buffer.end is None}
-            for batch in report.read_final_pages():
-                for address, part in _split_by_address(batch):
-                    check.add(part, final.get(address))
-            self.findings += check.findings([one for one in final.values() if one.buffer.allocation is not None])
-            self.pages += check.pages
+            parts = (part for batch in report.read_final_pages() for part in _split_by_address(batch))
+            self._compare_pages(((part, final.get(address)) for address, part in parts), final.values())
+
+    def _compare_pages(
+        self, batches: Iterable[tuple[PageBatch, CheckedBuffer | None]], expected: Iterable[CheckedBuffer]
+    ) -> None:
+        check = PageCheck()
+        for batch, one in batches:
+            check.add(batch, one)
+        self.findings += check.findings([one for one in expected if one.buffer.allocation is not None])
+        self.pages += check.pages
 
     def build(self, path: Path, kind: str) -> AuditReport:
         """Return the report of all that was found."""

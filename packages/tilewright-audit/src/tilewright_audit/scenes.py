@@ -138,7 +138,7 @@ def _usage_grid(timeline: Timeline, side: int) -> Grid:
     starts = [call.start for call in timeline.calls] or [0]
     group = -(-len(starts) // max(1, min(side, _MAX_COLUMNS)))
     columns = -(-len(starts) // group)
-    rows = [[0] * columns for _ in range(3)]
+    most = []  # of both, of tensors and of buffers, in each column
     level = (0, 0)
     moments, at = timeline.moments, 0
     for column in range(columns):
@@ -149,9 +149,8 @@ def _usage_grid(timeline: Timeline, side: int) -> Grid:
             level = (moments[at].tensor_bytes, moments[at].local_bytes)
             states.append(level)
             at += 1
-        rows[0][column] = max([tensors + local for tensors, local in states])
-        rows[1][column] = max([tensors for tensors, _ in states])
-        rows[2][column] = max([local for _, local in states])
+        most.append([max(map(sum, states)), *map(max, zip(*states, strict=True))])
+    rows = list(zip(*most, strict=True))
     names = _name_columns(timeline, group, columns)
     return Grid(
         3,
