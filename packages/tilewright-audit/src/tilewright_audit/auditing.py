@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -147,25 +148,27 @@ def audit(path: FilePath, chip: ChipLike | None = None, against: FilePath | None
         return audit_text(path, known)
     place = _find_file(path)
     kind = find_input_kind(place)
-    if against is not None:
-        other = _find_file(against)
-        other_kind = find_input_kind(other)
-        runs = {"graph report": audit_graph, "database": audit_database}
-        if kind == "IR" and other_kind in runs:
-            return compare_with_run(place, other, other_kind, known)
-        if other_kind == "IR" and kind in runs:
-            return compare_with_run(other, place, kind, known)
+    if against is None:
+        return _AUDITS[kind](place, known)
+    other = _find_file(against)
+    other_kind = find_input_kind(other)
+    sides = {kind: place, other_kind: other}
+    run = sides.get("graph report", sides.get("database"))
+    if "IR" not in sides or run is None:
         raise FileFormatError(
             f"expected IR of tt-mlir and a report of its run to compare, got {kind} {place.name} and {other_kind}"
             f" {other.name}"
         )
-    if kind == "graph report":
-        return audit_graph(place, known)
-    if kind == "database":
-        return audit_database(place, known)
-    if kind == "IR":
-        return audit_ir(place, known)
-    return audit_trace(place, known) if kind == "NoC trace" else audit_text_file(place, known)
+    return compare_with_run(sides["IR"], run, "graph report" in sides, known)
+
+
+_AUDITS: dict[InputKind, Callable[[Path, Chip | None], AuditReport]] = {
+    "graph report": audit_graph,
+    "database": audit_database,
+    "IR": audit_ir,
+    "NoC trace": audit_trace,
+    "text": audit_text_file,
+}
 
 
 def _is_text(path: str) -> bool:

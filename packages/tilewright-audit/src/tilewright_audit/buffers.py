@@ -478,22 +478,18 @@ def _fact_finding(
 def _check_shards(one: CheckedBuffer, node: ReportNode, read: ReadSpec, tensor: str) -> Iterator[AuditFinding]:
     """Yield how the shards of a tensor contradict themselves, a rule, or the buffer."""
     if read.conflict:
-        message, reason = (
-            f"{tensor} of {one.buffer}: {read.conflict}",
-            "both forms of a shard spec describe the same shards",
-        )
+        reason = "both forms of a shard spec describe the same shards"
+        message = f"{tensor} of {one.buffer}: {read.conflict}"
         yield one.finding("shard shape", message, read.conflict, None, reason, node=node.number)
-    config = node.text("memory_config")
+    message, config = f"{tensor} of {one.buffer}: {read.problem}", node.text("memory_config")
     if read.spec is None and read.breaks_rule:
         kind, reason = "shard shape" if "SHARDED" in config else "tensor unknown", "the placement rules of the chip"
-        message = f"{tensor} of {one.buffer}: {read.problem}"
         yield one.finding(kind, message, config[:200], None, reason, node=node.number)
     elif read.spec is None:  # a text of a newer release is not an error of the run
-        message, reason = f"{tensor} of {one.buffer}: {read.problem}", "the text is not one that is known"
+        reason = "the text is not one that is known"
         remedy = "read the report with a newer tilewright, or tell us about this text"
-        yield one.finding(
-            "tensor unknown", message, config[:200], None, reason, remedy, Severity.NOTE, node=node.number
-        )
+        note = one.finding("tensor unknown", message, config[:200], None, reason, remedy, node=node.number)
+        yield replace(note, severity=Severity.NOTE)
     elif one.explained and one.spec is not None and _is_same_tensor(read.spec, one.spec):
         own, right = read.spec.memory, one.spec.memory
         if own != right:

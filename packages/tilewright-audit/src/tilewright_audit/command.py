@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,46 +79,40 @@ def command(
 
     The exit status is 0 if everything is clean, 1 if there are findings, and 2 if something is not readable.
     """
+    from .auditing import audit
+
     known = None if chip in (None, NO_CHIP) else chip
-    check = _choose_check(reports, known, against, noc_trace, source, target, op)
+    if source is None or target is None:
+        refuse_options(["op"], "without --noc-trace, --source and --target")
+    if noc_trace is not None and (reports or against is not None):
+        raise click.UsageError("--noc-trace is checked by itself; remove the other files")
+    if noc_trace is None and (source is not None or target is not None):
+        raise click.UsageError("--source and --target are the tensor of a trace; add --noc-trace FILE")
     names = reports if noc_trace is None else (noc_trace,)
+    if not names:
+        raise click.UsageError("Missing argument 'FILE'")
+    if source is not None and target is not None:
+        check = _trace_check(known, source, target, op)
+    elif source is not None or target is not None:
+        raise click.UsageError("--noc-trace needs both --source and --target, or neither")
+    else:
+        check = partial(audit, chip=known, against=against)
     answers = [_run_check(check, name) for name in names]
     if html is not None:
         if len(answers) != 1:
             raise click.UsageError(f"--html is a page for one report, got {len(answers)}")
-        save_picture(answers[0], _check_suffix(html))
+        if not html.lower().endswith((".html", ".svg", ".txt")):
+            raise click.UsageError(f"--html {html}: expected a name that ends in .html")
+        save_picture(answers[0], html)
     data = [report.to_json() for report in answers]
     code = ExitCode.OK if all(report.clean for report in answers) else ExitCode.NO
     return Answer(lambda: _format_answers(answers, notes), data[0] if len(data) == 1 else {"reports": data}, code)
 
 
-def _choose_check(
-    reports: tuple[str, ...],
-    chip: Any,
-    against: str | None,
-    noc_trace: str | None,
-    source: str | None,
-    target: str | None,
-    op: str,
-) -> Callable[[str], AuditReport]:
-    """Return the check that the options ask for."""
-    from .auditing import audit
+def _trace_check(chip: Any, source: str, target: str, op: str) -> Callable[[str], AuditReport]:
+    """Return the check of a trace against the plan of a reshard."""
     from .trace_audit import audit_noc_trace
 
-    if source is None or target is None:
-        refuse_options(["op"], "without --noc-trace, --source and --target")
-    if noc_trace is None:
-        if source is not None or target is not None:
-            raise click.UsageError("--source and --target are the tensor of a trace; add --noc-trace FILE")
-        if not reports:
-            raise click.UsageError("Missing argument 'FILE'")
-        return lambda name: audit(name, chip, against)
-    if reports or against is not None:
-        raise click.UsageError("--noc-trace is checked by itself; remove the other files")
-    if source is None and target is None:
-        return lambda name: audit(name, chip)
-    if source is None or target is None:
-        raise click.UsageError("--noc-trace needs both --source and --target, or neither")
     move = parse_move(source, target, SpecOptions(chip=chip))
     refuse_options(move.overridden, "where --source states it")
     assumed = list_assumptions(move.before, move.stated | frozenset(() if chip is None else ("chip",)))
@@ -145,12 +140,6 @@ def _run_check(check: Callable[[str], AuditReport], name: str) -> AuditReport:
         short = name if len(name) < 120 else f"{name[:117]}..."
         named = reason if name in reason or short in reason else f"{short}: {reason}"
         raise CommandError(named, NOT_READABLE) from None
-
-
-def _check_suffix(path: str) -> str:
-    if not path.lower().endswith((".html", ".svg", ".txt")):
-        raise click.UsageError(f"--html {path}: expected a name that ends in .html")
-    return path
 
 
 def _format_answers(answers: list[AuditReport], notes: bool) -> str:

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote
@@ -21,7 +22,7 @@ from tilewright.errors import FileFormatError
 from tilewright.files import FilePath, SourceFile
 from tilewright.findings import Severity
 
-from .findings import AuditFinding
+from .findings import AuditFinding, scope_note
 from .graph_report import ReportNode, as_integer, parse_graph
 from .run import Run, build_run
 
@@ -41,7 +42,7 @@ _ALLOWED_ACTIONS = (20, 21)  # SQLITE_READ and SQLITE_SELECT
 
 @dataclass(frozen=True)
 class ReportDatabase:
-    """A database of a run: its metadata, and the columns of its tables.
+    """A database of a run: the columns of its tables.
 
     >>> import tempfile
     >>> import tilewright as tw
@@ -57,7 +58,7 @@ class ReportDatabase:
 
     file: SourceFile
     tables: Mapping[str, tuple[str, ...]]
-    metadata: Mapping[str, str] = field(default_factory=dict)
+    rank: int | None = None  # whose rows are read; None for all
 
     def read_rows(self, table: str, order: tuple[str, ...] = ()) -> Iterator[Row]:
         """Yield the rows of a `table`, in the order of its columns `order`; nothing if there is no such table.
@@ -73,7 +74,9 @@ class ReportDatabase:
         query = f"select {names} from {_quote_name(table)}{f' order by {by}' if by else ''}"
         with _open_database(self.file) as connection:
             for values in connection.execute(query):
-                yield dict(zip(columns, values, strict=True))
+                row = dict(zip(columns, values, strict=True))
+                if self.rank is None or row.get("rank", self.rank) == self.rank:
+                    yield row
 
 
 def is_database(path: FilePath) -> bool:
@@ -96,17 +99,14 @@ def read_report_database(path: FilePath) -> ReportDatabase:
     it does not begin with 'SQLite format 3'
     """
     file = SourceFile(path)
-    if file.size < len(MAGIC) or file.read(0, len(MAGIC)) != MAGIC:
+    if not is_database(path):
         raise FileFormatError(f"{path} is not a database: it does not begin with 'SQLite format 3'")
     with _open_database(file) as connection:
         tables = {name: _list_columns(connection, name, file) for name in _list_tables(connection)}
     missing = [name for name in NEEDED_TABLES if name not in tables]
     if missing:
         raise FileFormatError(f"{path} is not a database of a run: it has no table {', '.join(missing)}")
-    database = ReportDatabase(file, tables)
-    pairs = [(row.get("key"), row.get("value")) for row in database.read_rows("report_metadata")]
-    metadata = {key: str(value) for key, value in pairs if isinstance(key, str)}
-    return ReportDatabase(file, tables, metadata)
+    return ReportDatabase(file, tables)
 
 
 def _list_tables(connection: sqlite3.Connection) -> list[str]:
@@ -212,11 +212,6 @@ class DatabaseRun:
     devices: tuple[Mapping[str, Any], ...]
     run: Run
     notes: list[AuditFinding]
-    rank: int = 0
-
-    def read(self, table: str) -> Iterator[Row]:
-        """Yield the rows of a table that are of the rank that is audited."""
-        return (row for row in self.database.read_rows(table) if row.get("rank", self.rank) == self.rank)
 
 
 def read_run(path: Path) -> DatabaseRun:
@@ -236,40 +231,30 @@ def read_run(path: Path) -> DatabaseRun:
     """
     database = read_report_database(path)
     notes: list[AuditFinding] = []
-    rank = _first_rank(database, notes)
-
-    def read(table: str, *order: str) -> Iterator[Row]:
-        for row in database.read_rows(table, order):
-            if row.get("rank", rank) == rank:
-                yield row
-
-    operations = _read_operations(read, notes)
-    tensors = {number: row for row in read("tensors") if (number := as_integer(row.get("tensor_id"))) is not None}
-    devices = tuple(read("devices"))
+    database = replace(database, rank=_first_rank(database, notes))
+    operations = _read_operations(database, notes)
+    rows = [(as_integer(row.get("tensor_id")), row) for row in database.read_rows("tensors")]
+    tensors = {number: row for number, row in rows if number is not None}
     nodes = _RunMerger(operations, tensors).merge()
     unknown = [name for name in database.tables if name not in _KNOWN_TABLES and any(database.read_rows(name))]
     if unknown:
-        message = f"unknown tables of the database were not read: {', '.join(unknown)}"
-        notes.append(AuditFinding("scope", message, Severity.NOTE))
-    return DatabaseRun(database, operations, tensors, devices, build_run(nodes), notes, rank)
+        notes.append(scope_note(f"unknown tables of the database were not read: {', '.join(unknown)}"))
+    devices = tuple(database.read_rows("devices"))
+    return DatabaseRun(database, operations, tensors, devices, build_run(nodes), notes)
 
 
-def find_failures(database: DatabaseRun) -> Iterator[AuditFinding]:
+def find_failures(database: ReportDatabase) -> Iterator[AuditFinding]:
     """Yield the failures that the run itself recorded: errors, and tensors that differ from their golden tensors."""
-    for row in database.read("errors"):
+    for row in database.read_rows("errors"):
         name, words = str(row.get("operation_name") or ""), " ".join(str(row.get("error_message") or "").split())
         message = f"{name} raised {row.get('error_type')}: {words[:_MAX_MESSAGE]}{'...' * (len(words) > _MAX_MESSAGE)}"
         yield AuditFinding("failed call", message, call=name, recorded=as_integer(row.get("operation_id")))
-    for row in [row for table in _COMPARISONS for row in database.read(table) if not _is_true(row.get("matches"))]:
-        yield AuditFinding(
-            "value",
-            f"tensor {row.get('tensor_id')} differs from its golden tensor {row.get('golden_tensor_id')}: PCC"
-            f" {row.get('actual_pcc')}, expected {row.get('desired_pcc')} (compared when the run was recorded)",
-        )
-
-
-def _is_true(value: object) -> bool:
-    return str(value).lower() in ("1", "true")  # a number, or a text of Python or C++
+    for row in chain(*map(database.read_rows, _COMPARISONS)):
+        if str(row.get("matches")).lower() in ("1", "true"):  # a number, or a text of Python or C++
+            continue
+        which = f"tensor {row.get('tensor_id')} differs from its golden tensor {row.get('golden_tensor_id')}"
+        numbers = f"PCC {row.get('actual_pcc')}, expected {row.get('desired_pcc')}"
+        yield AuditFinding("value", f"{which}: {numbers} (compared when the run was recorded)")
 
 
 def _first_rank(database: ReportDatabase, notes: list[AuditFinding]) -> int:
@@ -277,56 +262,53 @@ def _first_rank(database: ReportDatabase, notes: list[AuditFinding]) -> int:
     ranks = {row.get("rank", 0) for row in database.read_rows("operations")}
     numbers = sorted([rank for rank in ranks if isinstance(rank, int)])
     if len(numbers) > 1:
-        notes.append(
-            AuditFinding("scope", f"only rank {numbers[0]} of {len(numbers)} ranks was audited", Severity.NOTE)
-        )  # fmt: skip
+        notes.append(scope_note(f"only rank {numbers[0]} of {len(numbers)} ranks was audited"))
     return numbers[0] if numbers else 0
 
 
-def _read_operations(read: Any, notes: list[AuditFinding]) -> list[Operation]:
+def _read_operations(database: ReportDatabase, notes: list[AuditFinding]) -> list[Operation]:
     """Return the operations in order, with graphs, buffers and tensors."""
     operations: dict[int, Operation] = {}
-    for row in read("operations", "operation_id"):
+    for row in database.read_rows("operations", ("operation_id",)):
         number = as_integer(row.get("operation_id"))
         if number is not None:
             operations.setdefault(number, Operation(number, str(row.get("name") or "")))
-    for row in read("captured_graph"):
-        owner, text = operations.get(as_integer(row.get("operation_id")) or -1), row.get("captured_graph")
-        if owner is None or not isinstance(text, str):
-            continue
+
+    def read(table: str) -> Iterator[tuple[Operation, Row]]:
+        """Yield the rows of a table with the operation that they belong to."""
+        for row in database.read_rows(table):
+            number = as_integer(row.get("operation_id"))
+            if number is not None and number in operations:
+                yield operations[number], row
+
+    for owner, row in read("captured_graph"):
+        text = row.get("captured_graph")
         try:
-            owner.graph = parse_graph(text, f"the graph of operation {owner.number}")
+            owner.graph = parse_graph(text, f"the graph of operation {owner.number}") if isinstance(text, str) else ()
         except FileFormatError as problem:
             notes.append(AuditFinding("not readable", str(problem), Severity.NOTE))
-    for row in read("buffers"):
-        owner = operations.get(as_integer(row.get("operation_id")) or -1)
-        if owner is not None:
-            owner.buffers.append(row)
-    _read_page_sizes(read, operations)
-    for row in read("nodes"):
-        owner, first = operations.get(as_integer(row.get("operation_id")) or -1), as_integer(row.get("unique_id"))
-        if owner is not None and first is not None:
+    for owner, row in read("buffers"):
+        owner.buffers.append(row)
+    # The page size of each buffer tells its tile; a graph has it, but there may be none.
+    sizes: dict[tuple[int, int], Counter[int]] = {}
+    for owner, row in chain(read("buffer_chunks"), read("buffer_pages")):
+        address, size = as_integer(row.get("address")), as_integer(row.get("page_size"))
+        if address is not None and size is not None:
+            sizes.setdefault((owner.number, address), Counter())[size] += 1
+    for (number, address), counts in sizes.items():
+        operations[number].page_sizes[address] = counts.most_common(1)[0][0]
+    for owner, row in read("nodes"):
+        first = as_integer(row.get("unique_id"))
+        if first is not None:
             owner.base = first if owner.base is None else min(first, owner.base)
     for table in ("input_tensors", "output_tensors"):
-        for row in read(table):
-            owner, tensor = operations.get(as_integer(row.get("operation_id")) or -1), as_integer(row.get("tensor_id"))
-            if owner is not None and tensor is not None:
+        for owner, row in read(table):
+            tensor = as_integer(row.get("tensor_id"))
+            if tensor is not None:
                 owner.tensors.append(tensor)
                 if table == "output_tensors":
                     owner.outputs.append(tensor)
     return [operations[number] for number in sorted(operations)]
-
-
-def _read_page_sizes(read: Any, operations: dict[int, Operation]) -> None:
-    """Read the page size of each buffer, which tells its tile; a graph has it, but there may be none."""
-    counts: dict[tuple[int, int], Counter[int]] = {}
-    for table in ("buffer_chunks", "buffer_pages"):
-        for row in read(table):
-            number, address, size = (as_integer(row.get(name)) for name in ("operation_id", "address", "page_size"))
-            if number is not None and number in operations and address is not None and size is not None:
-                counts.setdefault((number, address), Counter())[size] += 1
-    for (number, address), sizes in counts.items():
-        operations[number].page_sizes[address] = sizes.most_common(1)[0][0]
 
 
 class _RunMerger:

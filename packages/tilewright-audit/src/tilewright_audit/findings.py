@@ -63,6 +63,15 @@ class AuditFinding(Finding):
     expected: int | str | None = None
 
 
+def scope_note(message: str, remedy: str = "") -> AuditFinding:
+    """Return the note that something was not, or not all, compared.
+
+    >>> print(scope_note("only sizes were compared"))
+    note: scope: only sizes were compared
+    """
+    return AuditFinding("scope", message, Severity.NOTE, remedy=remedy)
+
+
 def rank_findings(findings: Iterable[AuditFinding]) -> tuple[AuditFinding, ...]:
     """Return findings, the worst first, causes before what follows from them, in the order of the run.
 

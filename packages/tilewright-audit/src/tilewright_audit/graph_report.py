@@ -73,6 +73,16 @@ class JsonStream:
         """
         return not self._peek()
 
+    def expect_end(self) -> None:
+        """Raise unless nothing but white space is left.
+
+        >>> JsonStream(__file__, "the text").expect_end()
+        Traceback (most recent call last):
+        tilewright.errors.FileFormatError: the text is not JSON: more follows after its end, at byte 0
+        """
+        if not self.at_end:
+            raise FileFormatError(f"{self.name} is not JSON: more follows after its end, at byte {self.byte}")
+
     def kind(self) -> str:
         """Return "object", "array", "value" or "end", for what comes next.
 
@@ -328,8 +338,6 @@ class ReportNode:
     connections: tuple[int, ...] = ()
     inputs: tuple[int, ...] = ()
     arguments: tuple[str, ...] = ()
-    level: int = 0
-    duration: int = 0  # in nanoseconds
 
     def integer(self, name: str) -> int | None:
         """Return a parameter that is an integer, or the digits of one; None for anything else.
@@ -388,7 +396,7 @@ class PageBatch:
 
 @dataclass(frozen=True)
 class GraphReport:
-    """A captured graph: nodes, devices and metadata; pages and the buffers of each call are read when asked for.
+    """A captured graph: nodes and devices; pages and the buffers of each call are read when asked for.
 
     `skipped` is the number of nodes that are no nodes.
 
@@ -403,10 +411,8 @@ class GraphReport:
 
     file: SourceFile
     nodes: tuple[ReportNode, ...]
-    devices: tuple[Mapping[str, Any], ...] = ()
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-    version: Any = None  # as in the file
     skipped: int = 0
+    devices: tuple[Mapping[str, Any], ...] = ()
     sections: Mapping[str, int] = field(default_factory=dict)  # where the large parts begin in the file
     boards: tuple[str, ...] = ()  # the types of the cards, one each, as the description of the cluster has them
     unread: tuple[str, ...] = ()  # keys of the file that are not known
@@ -485,19 +491,18 @@ def read_graph_report(path: FilePath | SourceFile) -> GraphReport:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "report.json")
     ...     _ = path.write_text('{"graph": [{"counter": 0, "node_type": "capture_start"}], "version": 1}')
-    ...     report = read_graph_report(path)
-    >>> report.version, len(report.nodes)
-    (1, 1)
+    ...     len(read_graph_report(path).nodes)
+    1
     """
     file = as_source_file(path)
     stream = JsonStream(file, str(file.path))
     kind = stream.kind()
     if kind == "array":
         nodes, skipped = _read_nodes(stream)
-        _expect_end(stream)
+        stream.expect_end()
         if not nodes and skipped:
             raise FileFormatError(f"{file.path} is not a graph report: none of its {skipped} entries is a node")
-        return GraphReport(file, nodes, skipped=skipped)
+        return GraphReport(file, nodes, skipped)
     if kind != "object":
         raise FileFormatError(
             f"{file.path} is not a graph report: expected an object or an array at byte {stream.byte}"
@@ -517,17 +522,13 @@ def read_graph_report(path: FilePath | SourceFile) -> GraphReport:
             parts[key] = stream.read_value()
         else:
             unread.append(key)
-    _expect_end(stream)
+    stream.expect_end()
     if graph is None:
         raise FileFormatError(f"{file.path} is not a graph report: it has no array 'graph'")
-    devices = parts.get("devices")
-    metadata = parts.get("metadata")
+    devices, cluster = parts.get("devices"), parts.get("cluster_descriptor")
     listed = tuple([device for device in devices if isinstance(device, dict)]) if isinstance(devices, list) else ()
-    known = metadata if isinstance(metadata, dict) else {}
-    cluster = parts.get("cluster_descriptor")
     boards = tuple(_BOARD.findall(cluster)) if isinstance(cluster, str) else ()
-    version, skipped = parts.get("version"), graph[1]
-    return GraphReport(file, graph[0], listed, known, version, skipped, sections, boards, tuple(unread))
+    return GraphReport(file, *graph, listed, sections, boards, tuple(unread))
 
 
 def parse_graph(text: str, name: str) -> tuple[ReportNode, ...]:
@@ -563,8 +564,6 @@ def read_node(data: Any) -> ReportNode | None:
         _as_numbers(data.get("connections")),
         _as_numbers(data.get("input_tensors")),
         texts,
-        as_integer(data.get("stacking_level")) or 0,
-        as_integer(data.get("duration_ns")) or 0,
     )
 
 
@@ -614,11 +613,6 @@ def _read_batches(stream: JsonStream, owner: int | None) -> Iterator[PageBatch]:
             pages = []
     # a buffer without pages is also worth knowing
     yield PageBatch.of(pages, owner)
-
-
-def _expect_end(stream: JsonStream) -> None:
-    if not stream.at_end:
-        raise FileFormatError(f"{stream.name} is not JSON: more follows after its end, at byte {stream.byte}")
 
 
 def _as_column(values: list[Any]) -> Integers:

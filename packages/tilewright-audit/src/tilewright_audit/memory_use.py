@@ -76,6 +76,15 @@ class Moment:
         """
         return self.tensor_bytes + self.local_bytes
 
+    def describe(self, chip: Chip) -> str:
+        """Return how much of L1 is used of a `chip`.
+
+        >>> Moment(3, 8, "ttnn.add", 4096, 0).describe(Chip.named("wormhole_n150"))
+        '4096 of 1393312 bytes per core (0 %)'
+        """
+        bank = chip.bank_bytes("l1")
+        return f"{self.total} of {bank} bytes per core ({100 * self.total / bank:.0f} %)"
+
 
 @dataclass(frozen=True, slots=True)
 class Share:
@@ -109,9 +118,7 @@ class Share:
         >>> Share(8, "circular buffer", "ttnn.add", 2048, 1497088).to_json()["cores"] is None
         True
         """
-        names = ("node", "label", "call", "bytes_per_core", "address", "idle")
-        cores = None if self.cores is None else [list(core) for core in sorted(self.cores)]
-        return {name: getattr(self, name) for name in names} | {"cores": cores}
+        return asdict(self) | {"cores": None if self.cores is None else [list(core) for core in sorted(self.cores)]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +198,8 @@ def build_timeline(run: Run, checked: Sequence[CheckedBuffer], chip: Chip) -> Ti
     for time, node, change, item in order_changes(run, checked):
         if isinstance(item, CheckedBuffer):
             sums["l1"] += change * item.bytes_per_bank
-            sums["l1_bytes"] += change * _whole_size(item)
+            allocation = item.buffer.allocation
+            sums["l1_bytes"] += change * (0 if allocation is None else allocation.integer("size") or 0)
             _add_tensor(usage, item, chip, change)
         else:
             # ttnn counts a circular buffer once more for the whole chip if it is part of a tensor, others not
@@ -247,10 +255,6 @@ def order_changes(
             changes.append((local.end, run.nodes[local.end].number, -1, local))
     # buffers freed at a time are gone before anything else happens
     yield from sorted(changes, key=lambda change: (change[0], change[2], change[1]))
-
-
-def _whole_size(one: CheckedBuffer) -> int:
-    return 0 if one.buffer.allocation is None else one.buffer.allocation.integer("size") or 0
 
 
 def _add_tensor(usage: Integers, one: CheckedBuffer, chip: Chip, change: int) -> None:
@@ -335,17 +339,13 @@ def find_overlaps(checked: Sequence[CheckedBuffer], chip: Chip) -> Iterator[Audi
             neighbour for neighbour in _find_neighbours(blocks, block) if not _is_apart(one, checked[neighbour[2]])
         ]
         for start, end, other in overlapping[:1]:  # the others are counted
-            first = checked[other]
-            yield one.finding(
-                "overlap",
-                f"{buffer} ends at {block[1]} and overlaps {first.buffer}, which ends at {end}, by"
-                f" {min(end, block[1]) - max(start, block[0])} bytes",
-                buffer.address,
-                first.buffer.address,
-                f"{first.label or first.buffer} is still allocated, since {first.buffer.call}",
-                "one of the two is overwritten: check who freed the first one, and whether its address is right",
-                count=len(overlapping),
-            )
+            first, shared = checked[other], min(end, block[1]) - max(start, block[0])
+            ends = f"{buffer} ends at {block[1]} and overlaps {first.buffer}, which ends at {end}"
+            numbers = buffer.address, first.buffer.address
+            reason = f"{first.label or first.buffer} is still allocated, since {first.buffer.call}"
+            remedy = "one of the two is overwritten: check who freed the first one, and whether its address is right"
+            count = len(overlapping)
+            yield one.finding("overlap", f"{ends}, by {shared} bytes", *numbers, reason, remedy, count=count)
         insort(blocks, block)
 
 
@@ -383,14 +383,10 @@ def _outside_findings(one: CheckedBuffer, chip: Chip) -> Iterator[AuditFinding]:
     buffer, end = one.buffer, one.buffer.address + one.bytes_per_bank
     low, high = chip.base(buffer.memory), chip.end(buffer.memory)
     if buffer.address < low or high < end:
-        yield one.finding(
-            "out of memory",
-            f"{buffer} ends at {end}, but {buffer.memory} goes from {low} to {high}",
-            f"{buffer.address} to {end}",
-            f"{low} to {high}",
-            f"these are the addresses for tensors on {chip.name}",
-            "check the chip: another release has other bases; pass chip=... if it is not this one",
-        )
+        message = f"{buffer} ends at {end}, but {buffer.memory} goes from {low} to {high}"
+        reason = f"these are the addresses for tensors on {chip.name}"
+        remedy = "check the chip: another release has other bases; pass chip=... if it is not this one"
+        yield one.finding("out of memory", message, f"{buffer.address} to {end}", f"{low} to {high}", reason, remedy)
 
 
 @dataclass
@@ -449,15 +445,9 @@ def _replay_allocation(replay: Replay, one: CheckedBuffer, allocator: Allocator)
         block = allocator.allocate_bytes(size, buffer.memory)
     except (OutOfMemory, MemoryConfigError) as problem:
         if not buffer.is_placed and buffer.memory in (BufferType.DRAM, BufferType.L1):
-            replay.findings.append(
-                one.finding(
-                    "out of memory",
-                    f"{buffer} does not fit: {problem}",
-                    size,
-                    reason="the run placed nothing, so only a real run would have failed",
-                    remedy="free tensors earlier, or place this one elsewhere",
-                )
-            )
+            reason = "the run placed nothing, so only a real run would have failed"
+            remedy, message = "free tensors earlier, or place this one elsewhere", f"{buffer} does not fit: {problem}"
+            replay.findings.append(one.finding("out of memory", message, size, None, reason, remedy))
         return _reserve(allocator, buffer.address, size, buffer.memory) if buffer.is_placed else None
     replay.predicted[buffer.number] = block.address
     if not buffer.is_placed:
@@ -467,18 +457,13 @@ def _replay_allocation(replay: Replay, one: CheckedBuffer, allocator: Allocator)
         replay.matching += 1
         return block
     allocator.free(block)
-    replay.findings.append(
-        one.finding(
-            "unexpected address",
-            f"{buffer} was expected at {block.address}",
-            buffer.address,
-            block.address,
-            "the allocator takes the first block that fits, so something else was allocated before the capture, or is"
-            " not in the report",
-            "capture from an empty device to see all that is allocated",
-            Severity.NOTE,
-        )
+    message, numbers = f"{buffer} was expected at {block.address}", (buffer.address, block.address)
+    reason = (
+        "the allocator takes the first block that fits, so something else was allocated before the capture, or is not"
+        " in the report"
     )
+    remedy = "capture from an empty device to see all that is allocated"
+    replay.findings.append(one.finding("unexpected address", message, *numbers, reason, remedy, Severity.NOTE))
     return _reserve(allocator, buffer.address, size, buffer.memory)
 
 
@@ -527,20 +512,13 @@ def find_clashes(
         if lowest is not None and top > lowest[0]:
             reported.add(number)
             advice = _advise(tensors, chip, top) if len(reported) <= _MAX_ADVICE else ""
-            address, one = lowest
-            yield AuditFinding(
-                "clash",
-                f"{item.kind}s of {run.name_call(time)} reach {top}, but {one.label or one.buffer} begins at {address}:"
-                f" {top - address} bytes too many",
-                reason="buffers of programs grow up from the L1 base, tensors down from the end",
-                remedy=advice or "make the buffers smaller, free tensors before the call, or move them out of L1",
-                node=item.number,
-                call=run.name_call(time),
-                address=address,
-                tensor=one.label,
-                recorded=top,
-                expected=address,
-            )
+            (address, one), call_name = lowest, run.name_call(time)
+            reach = f"{item.kind}s of {call_name} reach {top}, but {one.label or one.buffer} begins at {address}"
+            message = f"{reach}: {top - address} bytes too many"
+            reason = "buffers of programs grow up from the L1 base, tensors down from the end"
+            remedy = advice or "make the buffers smaller, free tensors before the call, or move them out of L1"
+            found = one.finding("clash", message, top, address, reason, remedy, node=item.number, call=call_name)
+            yield replace(found, address=address)
 
 
 def _find_lowest(
@@ -631,30 +609,25 @@ def note_idle_tensors(run: Run, idle: Sequence[IdleTensor], timeline: Timeline) 
     []
     """
     for tensor in idle[:MAX_NOTES]:
-        buffer = tensor.checked.buffer
+        one, buffer = tensor.checked, tensor.checked.buffer
         freed = "is not freed" if buffer.end is None else f"is freed in {run.name_call(buffer.end)}"
         after = "" if tensor.last_call is None else f" after {tensor.last_call.name} (node {tensor.last_call.number})"
-        yield tensor.checked.finding(
-            "late free",
-            f"{buffer} ({tensor.checked.label}) was last used{after} and {freed},"
-            f" {count_of(tensor.idle_calls, 'call')} later",
-            tensor.idle_calls,
-            0,
-            f"it holds {format_bytes(tensor.checked.bytes_per_bank)} of every bank of {buffer.memory} meanwhile",
-            f"call ttnn.deallocate(tensor){after}",
-            Severity.NOTE,
-        )
-    idle_bytes = sum([share.bytes_per_core for share in timeline.shares if share.idle])
-    if idle_bytes and timeline.peak is not None:
+        used, later = f"was last used{after} and {freed}", f"{count_of(tensor.idle_calls, 'call')} later"
+        message, remedy = f"{buffer} ({one.label}) {used}, {later}", f"call ttnn.deallocate(tensor){after}"
+        reason = f"it holds {format_bytes(one.bytes_per_bank)} of every bank of {buffer.memory} meanwhile"
+        yield one.finding("late free", message, tensor.idle_calls, 0, reason, remedy, Severity.NOTE)
+    idle_bytes, peak = sum([share.bytes_per_core for share in timeline.shares if share.idle]), timeline.peak
+    if idle_bytes and peak is not None:
+        where = f"at the peak of {peak.total} bytes per core, in {peak.call}"
+        rest = peak.total - idle_bytes
         yield AuditFinding(
             "late free",
-            f"at the peak of {timeline.peak.total} bytes per core, in {timeline.peak.call}, {idle_bytes} are of tensors"
-            " that are not used any more",
+            f"{where}, {idle_bytes} are of tensors that are not used any more",
             Severity.NOTE,
-            node=timeline.peak.node,
-            call=timeline.peak.call,
-            recorded=timeline.peak.total,
-            expected=timeline.peak.total - idle_bytes,
-            reason="they were used for the last time in earlier calls",
-            remedy=f"free them after their last use, for a peak of {timeline.peak.total - idle_bytes} bytes here",
+            "they were used for the last time in earlier calls",
+            f"free them after their last use, for a peak of {rest} bytes here",
+            node=peak.node,
+            call=peak.call,
+            recorded=peak.total,
+            expected=rest,
         )

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
 
@@ -18,7 +18,7 @@ from .buffers import BufferCheck, CheckedBuffer, SpecReader, list_live
 from .database import DatabaseRun, Operation, Row
 from .findings import AuditFinding
 from .graph_report import Integers, PageBatch, ReportNode, as_integer
-from .run import Call, Run
+from .run import Call
 
 _MAX_PAGES = 2**40  # of a tensor whose pages are compared; addresses of more do not fit any memory
 _MANY = 4  # one wrong page in this many means other shards
@@ -57,14 +57,11 @@ class _PageTally:
 class PageCheck:
     """Compares batches of pages with the model and keeps a tally of each buffer.
 
-    >>> from .run import build_run
-    >>> check = PageCheck(build_run([]))
-    >>> list(check.findings([]))
+    >>> list(PageCheck().findings([]))
     []
     """
 
-    def __init__(self, run: Run) -> None:
-        self.run = run
+    def __init__(self) -> None:
         self.pages = 0
         self._tallies: dict[int, _PageTally] = {}
         self._unknown: dict[int, int] = {}
@@ -72,8 +69,7 @@ class PageCheck:
     def add(self, batch: PageBatch, checked: CheckedBuffer | None) -> None:
         """Compare the pages of a `batch`, which belong to the buffer `checked`; None if it is not in the graph.
 
-        >>> from .run import build_run
-        >>> PageCheck(build_run([])).add(PageBatch.of([], None), None)
+        >>> PageCheck().add(PageBatch.of([], None), None)
         """
         self.pages += len(batch)
         if checked is None:
@@ -120,9 +116,8 @@ class PageCheck:
         self._record(tally, "page twice", inside & again, batch, places)
 
     def _record(
-        self, tally: _PageTally, kind: str, wrong: NDArray[np.bool_], batch: PageBatch,
-        places: tuple[Integers, Integers, Integers],
-    ) -> None:  # fmt: skip
+        self, tally: _PageTally, kind: str, wrong: NDArray[np.bool_], batch: PageBatch, places: tuple[Integers, ...]
+    ) -> None:
         count = int(np.count_nonzero(wrong))
         if not count:
             return
@@ -148,8 +143,7 @@ class PageCheck:
     def findings(self, expected: Iterable[CheckedBuffer]) -> Iterator[AuditFinding]:
         """Yield the errors in the pages that were added; the buffers `expected` should have had some.
 
-        >>> from .run import build_run
-        >>> list(PageCheck(build_run([])).findings([]))
+        >>> list(PageCheck().findings([]))
         []
         """
         for tally in self._tallies.values():
@@ -158,21 +152,12 @@ class PageCheck:
             spec = checked.spec
             if spec is None or checked.buffer.number in self._tallies or not spec.num_pages:
                 continue
-            yield self._make_finding(
-                checked, "page missing", f"no page is listed, the model has {spec.num_pages}", "0", str(spec.num_pages),
-                "every page of a buffer in L1 is listed while it is allocated", spec.num_pages,
-            )  # fmt: skip
+            message, count = f"no page is listed, the model has {spec.num_pages}", spec.num_pages
+            yield _page_finding(checked, "page missing", message, "0", str(count), _ALL_LISTED, count)
         for address, count in self._unknown.items():
-            yield AuditFinding(
-                "buffer unknown",
-                f"{count} pages are listed for a buffer at {address} that nothing in the graph allocates",
-                Severity.NOTE,
-                address=address,
-                recorded=count,
-                expected=0,
-                reason="pages belong to an allocation",
-                remedy="capture from the start of the program, so that the graph has all allocations",
-            )
+            message = f"{count} pages are listed for a buffer at {address} that nothing in the graph allocates"
+            note = _unknown_note(message, "pages belong to an allocation", address, count)
+            yield replace(note, expected=0)
 
     def _tally_findings(self, tally: _PageTally) -> Iterator[AuditFinding]:
         checked, spec = tally.checked, tally.spec
@@ -182,39 +167,31 @@ class PageCheck:
             page = int(gaps[0]) if len(gaps) else len(listed)
             x, y, address = place_pages(spec, checked.buffer.address, np.array([page]))
             place = f"({x[0]}, {y[0]}) {address[0]}"
-            yield self._make_finding(
-                checked, "page missing", f"page {page} is not listed, the model says {place}", "", place,
-                "every page of a buffer in L1 is listed while it is allocated", spec.num_pages - len(listed),
-            )  # fmt: skip
+            message, count = f"page {page} is not listed, the model says {place}", spec.num_pages - len(listed)
+            yield _page_finding(checked, "page missing", message, "", place, _ALL_LISTED, count)
+        reason = "the model places pages by the spec of the tensor"
         for kind, (message, recorded, model) in tally.first.items():
-            yield self._make_finding(
-                checked, kind, message, recorded, model, "the model places pages by the spec of the tensor",
-                tally.totals[kind],
-            )  # fmt: skip
+            yield _page_finding(checked, kind, message, recorded, model, reason, tally.totals[kind])
         if spec.memory.is_sharded and tally.wrong * _MANY > max(_MANY, tally.count):
-            yield self._make_finding(
-                checked, "shard shape",
-                f"{tally.wrong} of {tally.count} pages are not where {spec.memory} puts them",
-                str(tally.wrong), "0", "this many wrong pages mean other shards, or another order of the cores", 1,
-            )  # fmt: skip
+            message = f"{tally.wrong} of {tally.count} pages are not where {spec.memory} puts them"
+            reason = "this many wrong pages mean other shards, or another order of the cores"
+            yield _page_finding(checked, "shard shape", message, str(tally.wrong), "0", reason)
 
-    def _make_finding(
-        self, checked: CheckedBuffer, kind: str, message: str, recorded: str, expected: str, reason: str, count: int
-    ) -> AuditFinding:
-        buffer = checked.buffer
-        return AuditFinding(
-            kind,
-            f"{buffer}: {message}",
-            node=buffer.number,
-            call=self.run.name_call(buffer.start),
-            address=buffer.address,
-            tensor=checked.label,
-            recorded=recorded,
-            expected=expected,
-            reason=reason,
-            remedy="look at the kernel that writes this page, and at the order of its cores",
-            count=count,
-        )
+
+_ALL_LISTED = "every page of a buffer in L1 is listed while it is allocated"
+
+
+def _unknown_note(message: str, reason: str, address: int, recorded: int | None) -> AuditFinding:
+    remedy = "capture from the start of the program, so that the graph has all allocations"
+    note = AuditFinding("buffer unknown", message, Severity.NOTE, reason, remedy)
+    return replace(note, address=address, recorded=recorded)
+
+
+def _page_finding(
+    checked: CheckedBuffer, kind: str, message: str, recorded: str, expected: str, reason: str, count: int = 1
+) -> AuditFinding:
+    remedy = "look at the kernel that writes this page, and at the order of its cores"
+    return checked.finding(kind, f"{checked.buffer}: {message}", recorded, expected, reason, remedy, count=count)
 
 
 def place_pages(spec: TensorSpec, base: int, pages: Integers) -> tuple[Integers, Integers, Integers]:
@@ -265,10 +242,8 @@ class ListedBuffer:
         address, memory = as_integer(row.get("address")), as_integer(row.get("buffer_type"))
         if address is None or memory is None:
             return None
-        size, layout, device = (
-            as_integer(row.get(name)) for name in ("max_size_per_bank", "buffer_layout", "device_id")
-        )
-        return cls(address, memory, size, layout, device)
+        others = [as_integer(row.get(name)) for name in ("max_size_per_bank", "buffer_layout", "device_id")]
+        return cls(address, memory, *others)
 
     @property
     def end(self) -> int:
@@ -294,9 +269,9 @@ def check_call(
     unknown = []
     for buffer in listed:
         one = live.pop((buffer.memory, buffer.address), None)
-        if one is not None:
-            yield from _check_listed(call, buffer, one)
-        elif buffer.address:
+        if one is not None and one.spec is not None:
+            yield from _check_listed(call, buffer, one, one.spec)
+        elif one is None and buffer.address:
             unknown.append(buffer)
     missing = [
         one
@@ -304,60 +279,31 @@ def check_call(
         if one.buffer.allocation is not None and one.spec is not None and one.spec.num_pages
     ]
     for buffer in unknown:
-        if not missing:
-            yield _earlier_note(buffer)
-            continue
-        yield _list_finding(
-            call, "tensor elsewhere", f"a buffer is listed at {buffer.address}, where nothing is allocated then",
-            buffer.address, None, buffer.address, "",
-        )  # fmt: skip
+        if missing:
+            message = f"a buffer is listed at {buffer.address}, where nothing is allocated then"
+            yield _list_finding(call, "tensor elsewhere", message, buffer.address, None, buffer.address)
+        else:  # it was there before the capture
+            where = f"a buffer at {buffer.address} in memory {buffer.memory}"
+            reason = "it was allocated before the capture, or in a call that is not in it"
+            yield _unknown_note(
+                f"{where} is listed that the graph does not allocate", reason, buffer.address, buffer.size
+            )
     for one in missing:
-        yield _list_finding(
-            call, "buffer missing", f"{one.buffer} is allocated then, but not listed", None, one.buffer.address,
-            one.buffer.address, one.label,
-        )  # fmt: skip
+        message, address = f"{one.buffer} is allocated then, but not listed", one.buffer.address
+        yield _list_finding(call, "buffer missing", message, None, address, address, one.label)
 
 
-def _earlier_note(buffer: ListedBuffer) -> AuditFinding:
-    """Return the note that a buffer is listed beside all that the graph has: it was there before the capture."""
-    return AuditFinding(
-        "buffer unknown",
-        f"a buffer at {buffer.address} in memory {buffer.memory} is listed that the graph does not allocate",
-        Severity.NOTE,
-        address=buffer.address,
-        recorded=buffer.size,
-        reason="it was allocated before the capture, or in a call that is not in it",
-        remedy="capture from the start of the program, so that the graph has all allocations",
-    )
-
-
-def _check_listed(call: Call, buffer: ListedBuffer, one: CheckedBuffer) -> Iterator[AuditFinding]:
-    expected = unaligned_bytes(one)
-    if buffer.size is not None and expected is not None and buffer.size != expected:
-        yield _list_finding(
-            call, "bytes per bank", f"{one.buffer} is listed with {buffer.size} bytes per bank, the model says"
-            f" {expected}", buffer.size, expected, buffer.address, one.label,
-        )  # fmt: skip
-    layout = None if one.spec is None else one.spec.memory.memory_layout.value
-    if one.spec is not None and not one.spec.memory.made_with_nd and buffer.layout not in (None, layout):
-        yield _list_finding(
-            call, "shard shape", f"{one.buffer} is listed with memory layout {buffer.layout}, the tensor says {layout}"
-            f" ({one.spec.memory.memory_layout})", buffer.layout, layout, buffer.address, one.label,
-        )  # fmt: skip
-
-
-def unaligned_bytes(one: CheckedBuffer) -> int | None:
-    """Return the bytes per bank of a buffer in pages that are not aligned, as lists and databases count them.
-
-    >>> from tilewright import TensorSpec
-    >>> from tilewright.memory import BufferType
-    >>> from .run import RunBuffer
-    >>> spec = TensorSpec((12, 50), "bfloat16", memory="l1", chip="wormhole_n150")
-    >>> unaligned_bytes(CheckedBuffer(RunBuffer(8, BufferType.L1, 0), spec))
-    100
-    """
-    spec = one.spec
-    return None if spec is None else -(-spec.bytes_per_bank // spec.aligned_page_bytes) * spec.page_bytes
+def _check_listed(call: Call, buffer: ListedBuffer, one: CheckedBuffer, spec: TensorSpec) -> Iterator[AuditFinding]:
+    """Yield the facts of a list that differ from a spec; lists count pages without their alignment."""
+    size = -(-spec.bytes_per_bank // spec.aligned_page_bytes) * spec.page_bytes
+    if buffer.size not in (None, size):
+        message = f"{one.buffer} is listed with {buffer.size} bytes per bank, the model says {size}"
+        yield _list_finding(call, "bytes per bank", message, buffer.size, size, buffer.address, one.label)
+    layout = spec.memory.memory_layout
+    if not spec.memory.made_with_nd and buffer.layout not in (None, layout.value):
+        says = f"the tensor says {layout.value} ({layout})"
+        message = f"{one.buffer} is listed with memory layout {buffer.layout}, {says}"
+        yield _list_finding(call, "shard shape", message, buffer.layout, layout.value, buffer.address, one.label)
 
 
 def _find_overlaps(call: Call, listed: Sequence[ListedBuffer]) -> Iterator[AuditFinding]:
@@ -369,29 +315,20 @@ def _find_overlaps(call: Call, listed: Sequence[ListedBuffer]) -> Iterator[Audit
         place = buffer.memory in (1, 3), buffer.device
         first = before.get(place)
         if first is not None and first.end > buffer.address:
-            yield _list_finding(
-                call, "overlap", f"the buffers listed at {first.address} (to {first.end}) and at {buffer.address} (to"
-                f" {buffer.end}) overlap", buffer.address, first.end, buffer.address, "",
-            )  # fmt: skip
+            both = f"the buffers listed at {first.address} (to {first.end}) and at {buffer.address} (to {buffer.end})"
+            yield _list_finding(call, "overlap", f"{both} overlap", buffer.address, first.end, buffer.address)
         if first is None or buffer.end > first.end:
             before[place] = buffer
 
 
 def _list_finding(
-    call: Call, kind: str, message: str, recorded: int | None, expected: int | None, address: int, tensor: str
+    call: Call, kind: str, message: str, recorded: int | None, expected: int | None, address: int, tensor: str = ""
 ) -> AuditFinding:
-    return AuditFinding(
-        kind,
-        f"at the end of {call.name} (node {call.number}), {message}",
-        node=call.number,
-        call=call.name,
-        address=address,
-        tensor=tensor,
-        recorded=recorded,
-        expected=expected,
-        reason="the list of a call has the buffers that the graph has allocated and not freed by then",
-        remedy="compare the list with the allocations of the graph: one of them was changed",
-    )
+    reason = "the list of a call has the buffers that the graph has allocated and not freed by then"
+    remedy = "compare the list with the allocations of the graph: one of them was changed"
+    where = f"at the end of {call.name} (node {call.number})"
+    found = AuditFinding(kind, f"{where}, {message}", reason=reason, remedy=remedy, node=call.number, call=call.name)
+    return replace(found, address=address, tensor=tensor, recorded=recorded, expected=expected)
 
 
 _MAX_LISTED_PAGES = 1 << 22  # of a buffer whose pieces are compared
@@ -477,18 +414,14 @@ class _DatabaseCheck:
             if memory is None or address is None:
                 continue
             for other in devices.get(number, ()):
-                if other not in (None, address):
-                    yield self._table_finding(
-                        "tensor elsewhere", f"tensor {number} is at {address} in the table tensors, and at {other} in"
-                        " device_tensors", other, address, address,
-                    )  # fmt: skip
+                if other is not None and other != address:
+                    message = f"tensor {number} is at {address} in the table tensors, and at {other} in device_tensors"
+                    yield _elsewhere_finding(message, other, address, address)
             owner = self.owners.get(number) or self._find_owner(number, memory, address, places)
             if owner is None:
                 if address:
-                    yield self._table_finding(
-                        "tensor elsewhere", f"tensor {number} is at {address} in memory {memory}, where no buffer is"
-                        " when it is used", address, None, address,
-                    )  # fmt: skip
+                    message = f"tensor {number} is at {address} in memory {memory}, where no buffer is when it is used"
+                    yield _elsewhere_finding(message, address, None, address)
                 continue
             values = {name: value for name, value in row.items() if value is not None}
             node = ReportNode(owner.buffer.number, "tensor", values)
@@ -523,7 +456,7 @@ class _DatabaseCheck:
             by_address: dict[int, list[Row]] = {}
             for row in group:
                 address = as_integer(row.get("address"))
-                if address is not None and row.get("rank", self.database.rank) == self.database.rank:
+                if address is not None:
                     by_address.setdefault(address, []).append(row)
             if number is not None and number in by_number:
                 yield by_number[number], by_address
@@ -555,10 +488,9 @@ class _DatabaseCheck:
                 models[number] = model_chunks(spec, one.buffer.address)
             yield from self._compare_chunks(call, one, models[number], rows)
         for address, rows in by_address.items():
-            yield self._table_finding(
-                "tensor elsewhere", f"after {call.name} (node {call.number}), {len(rows)} pieces of a buffer are listed"
-                f" at {address}, where nothing is allocated then", address, None, address,
-            )  # fmt: skip
+            pieces = f"{len(rows)} pieces of a buffer are listed at {address}, where nothing is allocated then"
+            message = f"after {call.name} (node {call.number}), {pieces}"
+            yield _elsewhere_finding(message, address, None, address)
 
     def _live_before_and_after(self, operation: Operation) -> Iterator[CheckedBuffer]:
         """Yield the buffers that are allocated when an operation ends, and when the one before it does."""
@@ -598,30 +530,24 @@ class _DatabaseCheck:
             for name, (kind, expected) in fields.items():
                 recorded = as_integer(row.get(name))
                 if recorded is not None and recorded not in expected:
-                    yield self._chunk_finding(
-                        one, call, kind, f"{where}: {name} on core {core} is {recorded}, the model says {expected[0]}",
-                        recorded, expected[0],
-                    )  # fmt: skip
+                    message = f"{where}: {name} on core {core} is {recorded}, the model says {expected[0]}"
+                    yield _chunk_finding(one, call, kind, message, recorded, expected[0])
         for core in unknown:
             instead = next(iter(missing), None)
             model_text = "no piece there" if instead is None else f"a piece on {instead}"
-            yield self._chunk_finding(
-                one, call, "page core", f"{where}: a piece is on core {core}, the model says {model_text}", str(core),
-                None if instead is None else str(instead),
-            )  # fmt: skip
+            message = f"{where}: a piece is on core {core}, the model says {model_text}"
+            yield _chunk_finding(one, call, "page core", message, str(core), None if instead is None else str(instead))
             if instead is not None:
                 del missing[instead]
         if missing:
             core, chunk = next(iter(missing.items()))
-            yield self._chunk_finding(
-                one, call, "page missing", f"{where}: {chunk.pages} pages on core {core} are not listed", 0,
-                chunk.pages, len(missing),
-            )  # fmt: skip
+            message = f"{where}: {chunk.pages} pages on core {core} are not listed"
+            yield _chunk_finding(one, call, "page missing", message, 0, chunk.pages, len(missing))
 
     def check_pages(self) -> Iterator[AuditFinding]:
         """Yield the errors in pages, which databases had before they had pieces."""
         for operation, by_address in self._read_by_operation("buffer_pages"):
-            check = PageCheck(self.run)
+            check = PageCheck()
             expected = []
             for one in self._live_in_l1(operation):
                 rows = by_address.get(one.buffer.address)
@@ -630,36 +556,25 @@ class _DatabaseCheck:
                     check.add(_as_batch(rows, one), one)
             yield from check.findings(expected)
 
-    def _chunk_finding(
-        self, one: CheckedBuffer, call: Call, kind: str, message: str, recorded: int | str, expected: int | str | None,
-        count: int = 1,
-    ) -> AuditFinding:  # fmt: skip
-        return AuditFinding(
-            kind,
-            message,
-            node=one.buffer.number,
-            call=call.name,
-            address=one.buffer.address,
-            tensor=one.label,
-            recorded=recorded,
-            expected=expected,
-            reason="a piece goes from the first page on a core to the end of the last",
-            remedy="look at the order of the cores of this tensor, and at its shard shape",
-            count=count,
-        )
 
-    def _table_finding(
-        self, kind: str, message: str, recorded: int | None, expected: int | None, address: int | None
-    ) -> AuditFinding:
-        return AuditFinding(
-            kind,
-            message,
-            address=address,
-            recorded=recorded,
-            expected=expected,
-            reason="a tensor begins where its buffer begins",
-            remedy="compare the tables of the database: one of them was changed",
-        )
+def _chunk_finding(
+    one: CheckedBuffer,
+    call: Call,
+    kind: str,
+    message: str,
+    recorded: int | str,
+    expected: int | str | None,
+    count: int = 1,
+) -> AuditFinding:
+    reason = "a piece goes from the first page on a core to the end of the last"
+    remedy = "look at the order of the cores of this tensor, and at its shard shape"
+    return one.finding(kind, message, recorded, expected, reason, remedy, call=call.name, count=count)
+
+
+def _elsewhere_finding(message: str, recorded: int, expected: int | None, address: int) -> AuditFinding:
+    remedy = "compare the tables of the database: one of them was changed"
+    found = AuditFinding("tensor elsewhere", message, reason="a tensor begins where its buffer begins", remedy=remedy)
+    return replace(found, address=address, recorded=recorded, expected=expected)
 
 
 def _gap_of(spec: TensorSpec | None) -> int:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from tilewright.display import Drawable
 from tilewright.findings import Severity
 from tilewright.memory import Chip
 
-from .findings import AuditFinding
+from .findings import AuditFinding, rank_findings
 from .memory_use import Peaks, Timeline
 from .reshards import SeenReshard, group_moves
 
@@ -25,30 +25,27 @@ _NARROWEST = 40
 _SHORTEST_NAME = 20
 
 
-@dataclass(frozen=True, slots=True)
-class ReportText:
-    """A report as text of at most `width` columns, or in lines that are not wrapped without a width.
+WIDTH = 80
 
-    >>> from pathlib import Path
-    >>> print(ReportText(AuditReport(Path("model.mlir"), "IR", None), 80).format())
-    model.mlir: clean
-      IR
+
+def shorten(text: str, most: int) -> str:
+    """Return a `text` of at most `most` characters, of which the last are dots if it was cut.
+
+    >>> shorten("ttnn.to_memory_config", 10)
+    'ttnn.to_..'
     """
+    return text if len(text) <= most else f"{text[: most - 2]}.."
 
-    report: AuditReport
-    width: int | None
 
-    def format(self, notes: bool = True) -> str:
-        """Return the text, with or without `notes`.
+class _Text:
+    """The lines of a report, of at most `width` columns; without a width nothing is wrapped."""
 
-        >>> from pathlib import Path
-        >>> ReportText(AuditReport(Path("a.json"), "graph report", None), None).format().splitlines()[0]
-        'a.json: clean'
-        """
+    def __init__(self, report: AuditReport, width: int | None) -> None:
+        self.report, self.width = report, width
+
+    def format(self, notes: bool) -> str:
         report = self.report
-        verdict = "clean" if report.clean else count_of(len(report.findings), "finding")
-        kind = report.kind if report.chip is None else f"{report.kind}, {report.chip}"
-        lines = [*self._wrap(f"{report.name}: {verdict}"), *self._wrap(kind, "  ")]
+        lines = [*self._wrap(report.title), *self._wrap(report.subject, "  ")]
         lines += [line for key, value in report.facts for line in self._wrap(f"{key}: {value}", "  ", "    ")]
         for place, finding in enumerate(report.findings[:_MAX_FINDINGS], start=1):
             lines += self._format_finding(f"{place}. ", finding)
@@ -68,15 +65,13 @@ class ReportText:
         report, timeline = self.report, self.report.timeline
         if timeline.peak is None or report.chip is None:
             return ["L1: not used"]
-        peak, bank = timeline.peak, report.chip.bank_bytes("l1")
-        share = 100 * peak.total / bank
-        where = f" in {peak.call}" if peak.call else ""
-        head = f"L1: at most {peak.total} of {bank} bytes per core ({share:.0f} %),{where} (node {peak.node})"
-        rows = [
+        where = f" in {timeline.peak.call}" if timeline.peak.call else ""
+        head = f"L1: at most {timeline.peak.describe(report.chip)},{where} (node {timeline.peak.node})"
+        rows = [("held by", "since", "cores", "bytes", "")]
+        rows += [
             (share.label, share.call, share.cores_text, str(share.bytes_per_core), "idle" if share.idle else "")
             for share in timeline.shares[:_MAX_SHARES]
         ]
-        rows.insert(0, ("held by", "since", "cores", "bytes", ""))
         lines = [*self._wrap(head), *self._format_table(rows)]
         if len(timeline.shares) > _MAX_SHARES:
             rest = timeline.shares[_MAX_SHARES:]
@@ -104,17 +99,11 @@ class ReportText:
         lines = self._wrap(
             f"moves: {count_of(len(reshards), 'operation')} only moved data, {format_bytes(total)}{time}"
         )
-        rows = [
-            (
-                move.path_text,
-                f"node {move.node}" + (f" and {count - 1} more" if count > 1 else ""),
-                format_bytes(move.bytes_moved),
-                "" if move.microseconds is None else f"{move.microseconds:.1f} us",
-                move.bound_text,
-            )
-            for move, count in groups[:_MAX_RESHARDS]
-        ]
-        rows.insert(0, ("from, to", "at", "bytes", "time", "bound by"))
+        rows = [("from, to", "at", "bytes", "time", "bound by")]
+        for move, count in groups[:_MAX_RESHARDS]:
+            where = f"node {move.node}" + (f" and {count - 1} more" if count > 1 else "")
+            micros = "" if move.microseconds is None else f"{move.microseconds:.1f} us"
+            rows.append((move.path_text, where, format_bytes(move.bytes_moved), micros, move.bound_text))
         lines += self._format_table(rows)
         rest = len(reshards) - sum([count for _, count in groups[:_MAX_RESHARDS]])
         return [*lines, f"  and {count_of(rest, 'other')}"] if rest > 0 else lines
@@ -124,7 +113,7 @@ class ReportText:
         if self.width is not None:
             others = sum([2 + max([len(row[k]) for row in rows]) for k in range(1, len(rows[0]))])
             most = max(_SHORTEST_NAME, self.width - others - 2)
-            rows = [(row[0] if len(row[0]) <= most else f"{row[0][: most - 2]}..", *row[1:]) for row in rows]
+            rows = [(shorten(row[0], most), *row[1:]) for row in rows]
         return format_table(rows, right=[2, 3], indent="  ")
 
     def _format_finding(self, mark: str, finding: AuditFinding) -> list[str]:
@@ -149,7 +138,6 @@ class ReportText:
         )
 
 
-WIDTH = 80
 _NO_TIMELINE = Timeline((), Peaks(), None, (), {})
 
 
@@ -174,6 +162,48 @@ class AuditReport(Drawable):
     reshards: tuple[SeenReshard, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict, hash=False)
     facts: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        path: Path,
+        kind: str,
+        chip: Chip | None,
+        findings: Iterable[AuditFinding],
+        counts: Mapping[str, int],
+        facts: Iterable[tuple[str, str]],
+        timeline: Timeline = _NO_TIMELINE,
+        reshards: Iterable[SeenReshard] = (),
+    ) -> AuditReport:
+        """Return the report of `findings` in any order, notes among them.
+
+        `path`, `kind`, `chip`, `counts`, `facts`, `timeline` and `reshards` are fields of the report.
+
+        >>> AuditReport.of(Path("a"), "IR", None, [AuditFinding("size", "x", Severity.NOTE)], {}, ()).clean
+        True
+        """
+        ranked = rank_findings(findings)
+        notes = tuple([finding for finding in ranked if finding.severity is Severity.NOTE])
+        findings = ranked[: len(ranked) - len(notes)]  # notes are last
+        return cls(path, kind, chip, findings, notes, timeline, tuple(reshards), counts, tuple(facts))
+
+    @property
+    def title(self) -> str:
+        """The name of the file, and the number of findings.
+
+        >>> AuditReport(Path("model.mlir"), "IR", None).title
+        'model.mlir: clean'
+        """
+        return f"{self.name}: {'clean' if self.clean else count_of(len(self.findings), 'finding')}"
+
+    @property
+    def subject(self) -> str:
+        """What was audited, and on which chip.
+
+        >>> AuditReport(Path("model.mlir"), "IR", None).subject
+        'IR'
+        """
+        return self.kind if self.chip is None else f"{self.kind}, {self.chip}"
 
     @property
     def name(self) -> str:
@@ -253,4 +283,4 @@ class AuditReport(Drawable):
         >>> print(AuditReport(Path("a.json"), "graph report", Chip.named("n150")).format().splitlines()[0])
         a.json: clean
         """
-        return ReportText(self, width).format(notes)
+        return _Text(self, width).format(notes)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tilewright._text import format_bytes
@@ -182,21 +182,11 @@ def find_reshards(run: Run, reader: SpecReader) -> list[SeenReshard]:
             if not open_calls or not _RESHARDING.search(start.text("name")):
                 continue
             nodes = find_tensor(start.inputs), find_tensor(output_nodes(node, by_number))
-            specs = [None if node is None else reader.read(SpecText.of(node.params)).spec for node in nodes]
-            numbers = [None if node is None else owners.get(node.number) for node in nodes]
-            plan = planner.plan(specs[0], specs[1])
-            seen.append(
-                SeenReshard(
-                    start.number,
-                    run.name_call(began),
-                    start.text("name"),
-                    specs[0],
-                    specs[1],
-                    0 if specs[1] is None else specs[1].nbytes,
-                    (numbers[0], numbers[1]),
-                    plan,
-                )
-            )
+            source, target = [None if node is None else reader.read(SpecText.of(node.params)).spec for node in nodes]
+            before, after = [None if node is None else owners.get(node.number) for node in nodes]
+            names, size = (run.name_call(began), start.text("name")), 0 if target is None else target.nbytes
+            plan = planner.plan(source, target)
+            seen.append(SeenReshard(start.number, *names, source, target, size, (before, after), plan))
     return sorted(seen, key=lambda move: (-(move.microseconds or 0.0), -move.bytes_moved, move.node))
 
 
@@ -222,24 +212,13 @@ def note_reshards(reshards: Sequence[SeenReshard], run: Run) -> Iterator[AuditFi
     moved = {move.buffers[1] for move in reshards}
     firsts = [move for move in reshards if not _is_moved_on(move, moved, uses)]
     for move, count in group_moves(firsts)[:MAX_NOTES]:
-        time = move.microseconds
-        reason = (
-            "" if time is None or move.plan is None else f"about {time:.1f} us, bound by {move.plan.cycles.bound_by}"
-        )
-        if move.plan is not None and len(move.plan.steps) > 1:
-            reason += f"; {len(move.plan.steps)} passes, through {move.plan.steps[0].target.memory}"
-        yield AuditFinding(
-            "reshard",
-            str(move),
-            Severity.NOTE,
-            node=move.node,
-            call=move.call,
-            recorded=move.bytes_moved,
-            expected=0,
-            reason=reason,
-            remedy=_advise(move, reshards, uses),
-            count=count,
-        )
+        time, plan, reason = move.microseconds, move.plan, ""
+        if time is not None and plan is not None:
+            reason = f"about {time:.1f} us, bound by {plan.cycles.bound_by}"
+        if plan is not None and len(plan.steps) > 1:
+            reason += f"; {len(plan.steps)} passes, through {plan.steps[0].target.memory}"
+        note = AuditFinding("reshard", str(move), Severity.NOTE, reason, _advise(move, reshards, uses), count)
+        yield replace(note, node=move.node, call=move.call, recorded=move.bytes_moved, expected=0)
 
 
 def group_moves(reshards: Sequence[SeenReshard]) -> list[tuple[SeenReshard, int]]:

@@ -6,6 +6,7 @@ Time is the position of a node in the graph.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -200,14 +201,8 @@ class Run:
         >>> Run((), (Call(1, "ttnn.add", 0, 5),), (), ()).call_at(3).name
         'ttnn.add'
         """
-        low, high = 0, len(self.calls)
-        while low < high:
-            middle = (low + high) // 2
-            if self.calls[middle].start <= time:
-                low = middle + 1
-            else:
-                high = middle
-        return self.calls[low - 1] if low else None
+        position = bisect_right(self.calls, time, key=lambda call: call.start)
+        return self.calls[position - 1] if position else None
 
     def name_call(self, time: int) -> str:
         """Return the name of the call at a `time`, or nothing before the first.
@@ -376,9 +371,7 @@ def _read_request(call: ReportNode) -> ReportNode | None:
     if not call.text("name").endswith("create_device_tensor"):
         return None
     starts = {"shape": "Shape(", "dtype": "DataType::", "layout": "Layout::", "memory_config": "MemoryConfig("}
-    params = {
-        name: text for text in call.arguments for name, start in starts.items() if text.startswith(start)
-    }  # fmt: skip
+    params = {name: text for text in call.arguments for name, start in starts.items() if text.startswith(start)}
     return ReportNode(call.number, "tensor", params) if len(params) == len(starts) else None
 
 
@@ -428,9 +421,11 @@ def candidate_chips(devices: Sequence[Mapping[str, Any]], boards: Sequence[str] 
     if not devices:
         return [Chip.named(name) for name in _ordered_names()]
     device = devices[0]
-    matching = list(dict.fromkeys(_fit_device(chip, device) for chip in _variants() if _matches(chip, device)))
+    arch = device.get("arch")
+    known = [chip for chip in _variants() if not isinstance(arch, str) or chip.arch.lower() == arch.lower()]
+    matching = list(dict.fromkeys(_fit_device(chip, device) for chip in known if _matches(chip, device)))
     if not matching:
-        resized = [_resize(Chip.named(name), device) for name in _ordered_names()]
+        resized = [_resize(chip, device) for chip in map(Chip.named, _ordered_names()) if chip in known]
         matching = [chip for chip in resized if chip is not None]
     exact = [chip for chip in matching if chip in _variants()]
     chips = list(dict.fromkeys([*exact, *matching]))
@@ -462,7 +457,6 @@ def _variants() -> tuple[Chip, ...]:
 
 def _matches(chip: Chip, device: Mapping[str, Any]) -> bool:
     """Return whether a device has the cores and banks of a chip, as far as the report lists them."""
-    arch = device.get("arch")
     across, down = chip.compute_grid
     recorded = {
         "num_x_compute_cores": across,
@@ -470,8 +464,6 @@ def _matches(chip: Chip, device: Mapping[str, Any]) -> bool:
         "num_dram_channels": chip.dram_banks,
         "worker_l1_size": chip.l1_end,
     }
-    if isinstance(arch, str) and arch.lower() != chip.arch.lower():
-        return False
     return all(as_integer(device.get(name)) in (None, value) for name, value in recorded.items())
 
 
@@ -488,9 +480,6 @@ def _fit_device(chip: Chip, device: Mapping[str, Any]) -> Chip:
 
 def _resize(chip: Chip, device: Mapping[str, Any]) -> Chip | None:
     """Return a chip with the cores, banks and L1 of a device that is none of the known ones."""
-    arch = device.get("arch")
-    if isinstance(arch, str) and arch.lower() != chip.arch.lower():
-        return None
     across, down = (as_integer(device.get(f"num_{axis}_compute_cores")) for axis in "xy")
     banks = as_integer(device.get("num_dram_channels")) or chip.dram_banks
     l1_end = as_integer(device.get("worker_l1_size")) or chip.l1_end

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,9 +14,9 @@ from tilewright.findings import Severity
 from tilewright.memory import Chip, PageLayout, TensorSpec
 from tilewright.notation import LayoutUse, MlirLayout, find_layouts
 
-from .buffers import BufferCheck, SpecReader, SpecText, list_live
+from .buffers import BufferCheck, CheckedBuffer, SpecReader, SpecText, list_live
 from .database import find_failures, read_run
-from .findings import AuditFinding, rank_findings
+from .findings import AuditFinding, rank_findings, scope_note
 from .graph_report import GraphReport, PageBatch, read_graph_report
 from .memory_use import (
     build_timeline,
@@ -46,10 +46,8 @@ def audit_graph(path: Path, chip: Chip | None = None) -> AuditReport:
     """
     report = read_graph_report(path)
     run = build_run(report.nodes)
-    candidates = candidate_chips(report.devices, report.boards, count_devices(report))
-    target, notes = (chip, []) if chip is not None else _select_chip(run, candidates)
-    result = _RunAudit(run, target)
-    result.notes += [*notes, *_note_unread(report)]
+    result = _RunAudit(run, chip, candidate_chips(report.devices, report.boards, count_devices(report)))
+    result.notes += _note_unread(report)
     result.facts += _describe_mesh(report, result)
     result.check_pages(report)
     calls = {call.number: call for call in run.calls}
@@ -58,7 +56,7 @@ def audit_graph(path: Path, chip: Chip | None = None) -> AuditReport:
         if number in calls:
             result.findings += check_call(calls[number], rows, live[number])
     if report.skipped:
-        result.notes.append(_scope_note(f"{report.skipped} entries of the graph are no nodes and were left out"))
+        result.notes.append(scope_note(f"{report.skipped} entries of the graph are no nodes and were left out"))
     return result.build(path, "graph report")
 
 
@@ -75,20 +73,23 @@ def audit_database(path: Path, chip: Chip | None = None) -> AuditReport:
     True
     """
     database = read_run(path)
-    target, notes = (chip, []) if chip is not None else _select_chip(database.run, candidate_chips(database.devices))
-    result = _RunAudit(database.run, target)
-    result.notes += [*notes, *database.notes]
-    result.findings += [*find_failures(database), *check_database(database, result.checked, SpecReader(target))]
+    result = _RunAudit(database.run, chip, candidate_chips(database.devices))
+    result.notes += database.notes
+    result.findings += find_failures(database.database)
+    result.findings += check_database(database, result.checked, SpecReader(result.chip))
     return result.build(path, "database")
 
 
 class _RunAudit:
     """The audit of a run on a chip, as far as it goes without pages and lists."""
 
-    def __init__(self, run: Run, chip: Chip) -> None:
+    def __init__(self, run: Run, requested: Chip | None, candidates: Sequence[Chip]) -> None:
+        chip = _select_chip(run, candidates) if requested is None else requested
         self.run, self.chip, self.reader = run, chip, SpecReader(chip)
         self.checked, self.findings = BufferCheck(run, self.reader).check_all()
         self.notes: list[AuditFinding] = []
+        if requested is None and not candidates:
+            self.notes.append(scope_note("the devices of the report are not known; pass chip=..."))
         self.facts: list[tuple[str, str]] = []
         self.pages = 0
         self.findings += _find_aborted(run)
@@ -115,26 +116,27 @@ class _RunAudit:
 
     def check_pages(self, report: GraphReport) -> None:
         """Compare the pages of all allocations, and those at the end of the run."""
-        by_number = {one.buffer.number: one for one in self.checked}
         placed = [one for one in self.checked if one.buffer.memory.is_l1 and one.buffer.is_placed]
         if "buffer_pages_by_address" in report.sections:
-            check = PageCheck(self.run)
-            for batch in report.read_pages():
-                check.add(batch, by_number.get(batch.owner if batch.owner is not None else -1))
-            self.findings += check.findings([one for one in placed if one.buffer.allocation is not None])
-            self.pages += check.pages
+            by_number: dict[int | None, CheckedBuffer] = {one.buffer.number: one for one in self.checked}
+            self._compare_pages(((batch, by_number.get(batch.owner)) for batch in report.read_pages()), placed)
         if "buffer_pages" in report.sections:
-            check = PageCheck(self.run)
             final = {one.buffer.address: one for one in placed if one.buffer.end is None}
-            for batch in report.read_final_pages():
-                for address, part in _split_by_address(batch):
-                    check.add(part, final.get(address))
-            self.findings += check.findings([one for one in final.values() if one.buffer.allocation is not None])
-            self.pages += check.pages
+            parts = (part for batch in report.read_final_pages() for part in _split_by_address(batch))
+            self._compare_pages(((part, final.get(address)) for address, part in parts), final.values())
+
+    def _compare_pages(
+        self, batches: Iterable[tuple[PageBatch, CheckedBuffer | None]], expected: Iterable[CheckedBuffer]
+    ) -> None:
+        check = PageCheck()
+        for batch, one in batches:
+            check.add(batch, one)
+        self.findings += check.findings([one for one in expected if one.buffer.allocation is not None])
+        self.pages += check.pages
 
     def build(self, path: Path, kind: str) -> AuditReport:
         """Return the report of all that was found."""
-        findings = [*self.findings, *self.replay.findings, *self.notes, *self._list_notes()]
+        findings = _without_repeats([*self.findings, *self.replay.findings, *self.notes, *self._list_notes()])
         counts = {
             "calls": len(self.run.calls),
             "buffers": len(self.checked),
@@ -146,28 +148,17 @@ class _RunAudit:
         addresses = "1 address" if counts["addresses"] == 1 else f"{counts['addresses']} addresses"
         matched = f"{counts['predicted_addresses']} of them as predicted"
         facts = (*self.facts, ("compared", f"{compared}, {addresses}, {matched}"))
-        ranked = rank_findings(_without_repeats(findings))
-        return AuditReport(
-            path,
-            kind,
-            self.chip,
-            tuple([finding for finding in ranked if finding.severity is not Severity.NOTE]),
-            tuple([finding for finding in ranked if finding.severity is Severity.NOTE]),
-            self.timeline,
-            tuple(self.reshards),
-            counts,
-            facts,
-        )
+        return AuditReport.of(path, kind, self.chip, findings, counts, facts, self.timeline, self.reshards)
 
     def _list_notes(self) -> Iterator[AuditFinding]:
         idle = find_idle_tensors(self.run, self.checked)
         yield from note_idle_tensors(self.run, idle, self.timeline)
         yield from note_reshards(self.reshards, self.run)
         if self.checked and not self.run.is_placed:
-            yield _scope_note("the run placed nothing: every address is 0, and only sizes were compared")
+            yield scope_note("the run placed nothing: every address is 0, and only sizes were compared")
         hits = sum([node.params.get("program_cache_hit") is True for node in self.run.nodes])
         if hits:
-            yield _scope_note(
+            yield scope_note(
                 f"{hits} programs came from the program cache: their circular buffers are not in the report, and peaks"
                 " are without them"
             )
@@ -200,7 +191,7 @@ def _note_unread(report: GraphReport) -> Iterator[AuditFinding]:
     """Yield the parts of a report that are not understood."""
     kinds = Counter(node.kind for node in report.nodes if node.kind not in KNOWN_FIELDS)
     for kind, count in kinds.items():
-        yield _scope_note(f"{count_of(count, 'node')} of the unknown type {kind!r} left out")
+        yield scope_note(f"{count_of(count, 'node')} of the unknown type {kind!r} left out")
     fields = dict.fromkeys(
         f"{node.kind}.{name}"
         for node in report.nodes
@@ -208,42 +199,30 @@ def _note_unread(report: GraphReport) -> Iterator[AuditFinding]:
         for name in sorted(node.params.keys() - KNOWN_FIELDS[node.kind])
     )
     if fields:
-        yield _scope_note(f"unknown parameters of nodes were not read: {', '.join(fields)}")
+        yield scope_note(f"unknown parameters of nodes were not read: {', '.join(fields)}")
     if report.unread:
-        yield _scope_note(f"unknown sections of the report were not read: {', '.join(report.unread)}")
+        yield scope_note(f"unknown sections of the report were not read: {', '.join(report.unread)}")
 
 
 def _find_aborted(run: Run) -> Iterator[AuditFinding]:
     """Yield the calls that the capture saw fail."""
     for node in run.nodes:
         if node.kind == "function_end" and node.text("aborted") == "true":
-            name = node.text("name")
-            yield AuditFinding(
-                "failed call",
-                f"{name} raised an error and was aborted",
-                node=node.number,
-                call=name,
-                remedy="see the error in the log of the run",
-            )
-
-
-def _scope_note(message: str) -> AuditFinding:
-    return AuditFinding("scope", message, Severity.NOTE)
+            name, remedy = node.text("name"), "see the error in the log of the run"
+            message = f"{name} raised an error and was aborted"
+            yield AuditFinding("failed call", message, remedy=remedy, node=node.number, call=name)
 
 
 def _without_repeats(findings: Sequence[AuditFinding]) -> list[AuditFinding]:
     """Return findings without repetitions about the same node, as from two lists of pages."""
-    return list({(finding.kind, finding.node, finding.message): finding for finding in reversed(findings)}.values())[
-        ::-1
-    ]
+    last = {(finding.kind, finding.node, finding.message): finding for finding in reversed(findings)}
+    return list(last.values())[::-1]
 
 
-def _select_chip(run: Run, candidates: Sequence[Chip]) -> tuple[Chip, list[AuditFinding]]:
+def _select_chip(run: Run, candidates: Sequence[Chip]) -> Chip:
     """Return the chip that explains most buffers of a run, the first of those that explain as many."""
-    if len(candidates) == 1:
-        return candidates[0], []
-    if not candidates:
-        return Chip.named("wormhole_n150"), [_scope_note("the devices of the report are not known; pass chip=...")]
+    if len(candidates) < 2:
+        return candidates[0] if candidates else Chip.named("wormhole_n150")
     part = Run(run.nodes, run.calls, run.buffers[:_SAMPLE], ())
 
     def count_problems(chip: Chip) -> int:
@@ -258,7 +237,7 @@ def _select_chip(run: Run, candidates: Sequence[Chip]) -> tuple[Chip, list[Audit
             fewest, best = problems, chip
         if not problems:
             break
-    return best, []
+    return best
 
 
 def _split_by_address(batch: PageBatch) -> Iterator[tuple[int, PageBatch]]:
@@ -296,10 +275,10 @@ class OperationTensors:
         return self.name.rsplit(".", 1)[-1].rsplit("::", 1)[-1]
 
 
-def compare_with_run(ir: Path, report: Path, kind: str, chip: Chip | None = None) -> AuditReport:
-    """Compare the tensors of the IR file with the `report` of its run, a "graph report" or "database"."""
-    audited = audit_graph(report, chip) if kind == "graph report" else audit_database(report, chip)
-    run = build_run(read_graph_report(report).nodes) if kind == "graph report" else read_run(report).run
+def compare_with_run(ir: Path, report: Path, is_graph: bool, chip: Chip | None = None) -> AuditReport:
+    """Compare the tensors of the `ir` file with the `report` of its run, a graph report or else a database."""
+    audited = (audit_graph if is_graph else audit_database)(report, chip)
+    run = build_run(read_graph_report(report).nodes) if is_graph else read_run(report).run
     assert audited.chip is not None  # a run has one
     compiled, ran = list_compiled(ir, audited.chip), list_ran(run, SpecReader(audited.chip))
     pairs = match_operations(compiled, ran)
@@ -311,18 +290,11 @@ def compare_with_run(ir: Path, report: Path, kind: str, chip: Chip | None = None
         ("ran", f"{count_of(len(ran), 'call')} with a tensor on a device, in {report.name}"),
         ("compared", f"{count_of(tensors, 'tensor')} of {count_of(len(pairs), 'operation')}, {same} the same"),
     ]
-    notes = [*_note_unmatched(compiled, ran, pairs)]
+    notes = (*_note_unmatched(compiled, ran, pairs), *audited.notes)
     ranked = rank_findings([*findings[:_MAX_FINDINGS], *audited.findings])
     counts = {**audited.counts, "operations": len(pairs), "tensors": tensors, "same": same}
-    return replace(
-        audited,
-        kind=f"IR of tt-mlir against the {audited.kind}",
-        path=ir,
-        findings=ranked,
-        notes=(*notes, *audited.notes),
-        counts=counts,
-        facts=(*facts, *audited.facts),
-    )
+    kind, facts = f"IR of tt-mlir against the {audited.kind}", [*facts, *audited.facts]
+    return replace(audited, kind=kind, path=ir, findings=ranked, notes=notes, counts=counts, facts=tuple(facts))
 
 
 def list_compiled(path: Path, chip: Chip) -> list[OperationTensors]:
@@ -402,14 +374,13 @@ def match_operations(
             pairs.append((compiled[left], ran[right]))
             left, right = left + 1, right + 1
             continue
+        ahead_of = (compiled[left + 1 : left + _WINDOW], ran[right + 1 : right + _WINDOW])
+        wanted = (ran[right].short_name, compiled[left].short_name)
         skips = [
             (ahead, side)
-            for side, names, start, wanted in (
-                (0, compiled, left, ran[right].short_name),
-                (1, ran, right, compiled[left].short_name),
-            )
-            for ahead, operation in enumerate(names[start + 1 : start + _WINDOW], 1)
-            if operation.short_name == wanted
+            for side in (0, 1)
+            for ahead, operation in enumerate(ahead_of[side], 1)
+            if operation.short_name == wanted[side]
         ]
         if not skips:  # neither goes on in the other
             left, right = left + 1, right + 1
@@ -434,17 +405,17 @@ def compare_operation(compiled: OperationTensors, ran: OperationTensors) -> Iter
         if one is None or other is None:
             continue
         for name, first, second in _list_differences(one, other):
+            which = f"{compiled.name} ({compiled.place}), result {number}"
             yield AuditFinding(
                 "compiled differently",
-                f"{compiled.name} ({compiled.place}), result {number}: {name} is {first} as compiled, {second} in"
-                f" {ran.place}",
+                f"{which}: {name} is {first} as compiled, {second} in {ran.place}",
                 Severity.WARNING,
+                "the runtime did not do what the compiler assumed",
+                "check what the operation was called with, and its default output memory",
                 call=ran.name,
                 tensor=str(other),
                 recorded=second,
                 expected=first,
-                reason="the runtime did not do what the compiler assumed",
-                remedy="check what the operation was called with, and its default output memory",
             )
 
 
@@ -492,4 +463,4 @@ def _note_unmatched(
         if alone:
             names = ", ".join([f"{operation.name} ({operation.place})" for operation in alone[:5]])
             more = f" and {len(alone) - 5} more" if len(alone) > 5 else ""
-            yield AuditFinding("scope", f"{side}: {names}{more}", Severity.NOTE, count=1)
+            yield scope_note(f"{side}: {names}{more}")

@@ -27,7 +27,7 @@ from tilewright.views import (
 
 from .findings import AuditFinding
 from .memory_use import Life, Share, Timeline
-from .report import AuditReport
+from .report import AuditReport, shorten
 from .reshards import group_moves
 
 if TYPE_CHECKING:
@@ -53,18 +53,16 @@ def audit_scene(
     >>> audit_scene(AuditReport(Path("report.json"), "graph report", Chip.named("n150"))).title
     'report.json: clean'
     """
-    verdict = "clean" if report.clean else count_of(len(report.findings), "finding")
-    kind = report.kind if report.chip is None else f"{report.kind}, {report.chip}"
     listed = [*report.findings, *report.notes][:_MAX_ENTRIES]
     panels: list[Panel] = []
     timeline = report.timeline
     if report.chip is not None and timeline.peak is not None:
         panels = [_chip_grid(timeline, report.chip), _usage_grid(timeline, side), *_life_tracks(timeline)]
     return Scene(
-        title or f"{report.name}: {verdict}",
+        title or report.title,
         tuple(panels),
         tuple(_list_facts(report)),
-        f"{kind[:1].upper()}{kind[1:]}.",
+        f"{report.subject[:1].upper()}{report.subject[1:]}.",
         (2,) if len(panels) > 2 else (),  # the chip and the calls side by side
         entries=tuple([_make_entry(finding) for finding in listed]),
     )
@@ -81,22 +79,15 @@ def _list_facts(report: AuditReport) -> list[Fact]:
     facts += [Fact(name, value) for name, value in report.facts]
     peak, chip = report.timeline.peak, report.chip
     if peak is not None and chip is not None:
-        bank = chip.bank_bytes("l1")
-        share = 100 * peak.total / bank
-        facts.append(Fact("peak of L1", f"{peak.total} of {bank} bytes per core ({share:.0f} %), in {peak.call}"))
+        facts.append(Fact("peak of L1", f"{peak.describe(chip)}, in {peak.call}"))
         facts += [
             Fact("held by", f"{share.label}: {share.bytes_per_core} bytes{', idle' if share.idle else ''}")
             for share in report.timeline.shares[:_MAX_NAMED]
         ]
-    facts += [
-        Fact(
-            "move",
-            ("" if count == 1 else f"{count} x ")
-            + f"{move.path_text}: {format_bytes(move.bytes_moved)}"
-            + ("" if move.microseconds is None else f", about {move.microseconds:.1f} us"),
-        )
-        for move, count in group_moves(report.reshards)[:_MAX_NAMED]
-    ]
+    for move, count in group_moves(report.reshards)[:_MAX_NAMED]:
+        times = "" if count == 1 else f"{count} x "
+        duration = "" if move.microseconds is None else f", about {move.microseconds:.1f} us"
+        facts.append(Fact("move", f"{times}{move.path_text}: {format_bytes(move.bytes_moved)}{duration}"))
     return facts
 
 
@@ -132,7 +123,7 @@ def _name_shares(shares: Sequence[Share]) -> str:
     if not shares:
         return "nothing"
     names = [
-        f"{share.bytes_per_core} bytes: {_shorten(share.label)}{' (idle)' if share.idle else ''}"
+        f"{share.bytes_per_core} bytes: {shorten(share.label, _MAX_NAME)}{' (idle)' if share.idle else ''}"
         for share in shares[:_MAX_NAMED]
     ]
     more = [f"and {count_of(len(shares) - _MAX_NAMED, 'other')}"] if len(shares) > _MAX_NAMED else []
@@ -147,7 +138,7 @@ def _usage_grid(timeline: Timeline, side: int) -> Grid:
     starts = [call.start for call in timeline.calls] or [0]
     group = -(-len(starts) // max(1, min(side, _MAX_COLUMNS)))
     columns = -(-len(starts) // group)
-    rows = [[0] * columns for _ in range(3)]
+    most = []  # of both, of tensors and of buffers, in each column
     level = (0, 0)
     moments, at = timeline.moments, 0
     for column in range(columns):
@@ -158,9 +149,8 @@ def _usage_grid(timeline: Timeline, side: int) -> Grid:
             level = (moments[at].tensor_bytes, moments[at].local_bytes)
             states.append(level)
             at += 1
-        rows[0][column] = max([tensors + local for tensors, local in states])
-        rows[1][column] = max([tensors for tensors, _ in states])
-        rows[2][column] = max([local for _, local in states])
+        most.append([max(map(sum, states)), *map(max, zip(*states, strict=True))])
+    rows = list(zip(*most, strict=True))
     names = _name_columns(timeline, group, columns)
     return Grid(
         3,
@@ -221,12 +211,8 @@ def _life_tracks(timeline: Timeline) -> list[Tracks]:
     title = "what is in L1, from call to call" + (
         f": the {len(lives)} that take most, for longest, of {len(timeline.lives)}" if hidden else ""
     )
-    return [Tracks(tuple([_shorten(life.label) for life in lives]), tuple(spans), 0, last, "calls", title)]
+    return [Tracks(tuple([shorten(life.label, _MAX_NAME) for life in lives]), tuple(spans), 0, last, "calls", title)]
 
 
 def _kibibytes(size: int) -> int:
     return -(-size // 1024)  # used space is not 0
-
-
-def _shorten(text: str) -> str:
-    return text if len(text) <= _MAX_NAME else f"{text[: _MAX_NAME - 2]}.."

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tilewright._text import count_of, format_bytes
+from tilewright._text import count_of, format_bytes, format_extents
 from tilewright.errors import FileFormatError, TilewrightError
 from tilewright.files import SourceFile, as_source_file
 from tilewright.findings import Severity
@@ -24,13 +24,13 @@ from tilewright.memory import (
 )
 from tilewright.notation import LayoutUse, MlirLayout, TtnnText, find_layouts, find_ttnn_values, parse_ttnn
 
-from .findings import AuditFinding, rank_findings
-from .report import AuditReport
+from .findings import AuditFinding, scope_note
+from .report import AuditReport, shorten
 from .reshards import ReshardPlanner, SeenReshard
 
-_SEVERITIES = {"error": Severity.ERROR, "warning": Severity.WARNING, "note": Severity.NOTE}
 _MAX_KINDS = 10_000  # of findings that are counted together
 _MAX_MOVES = 2000
+_MAX_TENSOR = 120  # characters of its type that are quoted
 _MOVES = ("ttnn.to_memory_config", "ttnn.to_layout", "ttnn.to_device")
 
 
@@ -98,7 +98,7 @@ class _IrAudit:
         expected = None if use.verdict is None else use.verdict.expected
         remedy = "" if expected is None else f"write memref<{'x'.join(map(str, expected))}x...> in its layout"
         kind = "not readable" if use.problem else "layout"
-        self._count(use, kind, reason, _SEVERITIES[use.severity], remedy)
+        self._count(use, kind, reason, Severity(use.severity), remedy)
 
     def _count(self, use: LayoutUse, kind: str, reason: str, severity: Severity, remedy: str = "") -> None:
         """Add a finding, or count it with equal ones about the same type."""
@@ -106,14 +106,9 @@ class _IrAudit:
         if key in self.found:
             self.found[key] = replace(self.found[key], count=self.found[key].count + 1)
         elif len(self.found) < _MAX_KINDS:
-            self.found[key] = AuditFinding(
-                kind,
-                f"{use.place}: {_shorten(use.text)}: {reason}",
-                severity,
-                call=use.operation,
-                tensor=_shorten(use.text),
-                remedy=remedy,
-            )
+            tensor = shorten(" ".join(use.text.split()), _MAX_TENSOR)
+            message = f"{use.place}: {tensor}: {reason}"
+            self.found[key] = AuditFinding(kind, message, severity, "", remedy, call=use.operation, tensor=tensor)
 
     def _read_spec(self, use: LayoutUse) -> TensorSpec | None:
         """Return the spec of a use on the chip; a spec that the chip cannot hold is a finding."""
@@ -139,22 +134,15 @@ class _IrAudit:
             return
         source, target = line.operands[0], line.results[0]
         plan = self.planner.plan(source, target)
-        if plan is None or plan.is_empty or target is None:
-            return
-        moved = SeenReshard(
-            line.number, line.operation, plan.steps[0].operation, source, target, target.nbytes, plan=plan
-        )
-        self.moves.append(moved)
+        if plan is not None and not plan.is_empty and target is not None:
+            names = line.number, line.operation, plan.steps[0].operation
+            self.moves.append(SeenReshard(*names, source, target, target.nbytes, plan=plan))
 
     def build(self, path: Path) -> AuditReport:
         """Return the report of all that was found."""
         counts = {"layouts": self.uses, **self.by_severity}
-        facts = [
-            (
-                "checked",
-                f"{count_of(self.uses, 'tensor type')} with a layout, {self.by_severity['ok']} as the rule says",
-            )
-        ]
+        types = f"{count_of(self.uses, 'tensor type')} with a layout"
+        facts = [("checked", f"{types}, {self.by_severity['ok']} as the rule says")]
         if self.chip is None and self.uses:
             facts.append(("placement", "not checked; pass --chip (chip=...) for the rules of a chip"))
         if self.largest[0]:
@@ -164,14 +152,8 @@ class _IrAudit:
         moves = sorted(self.moves, key=lambda move: (-(move.microseconds or 0.0), move.node))
         facts += [("move", f"line {move.node}: {move.path_text}, {_cost_text(move)}") for move in moves[:5]]
         if not self.uses:
-            note = AuditFinding("scope", "the file has no tensor types with a layout of TTNN", Severity.NOTE)
-            self.found["", ""] = note
-        ranked = rank_findings(self.found.values())
-        findings = tuple([finding for finding in ranked if finding.severity is not Severity.NOTE])
-        notes = tuple([finding for finding in ranked if finding.severity is Severity.NOTE])
-        return AuditReport(
-            path, "IR of tt-mlir", self.chip, findings, notes, reshards=tuple(moves), counts=counts, facts=tuple(facts)
-        )
+            self.found["", ""] = scope_note("the file has no tensor types with a layout of TTNN")
+        return AuditReport.of(path, "IR of tt-mlir", self.chip, self.found.values(), counts, facts, reshards=moves)
 
 
 def _place(use: LayoutUse, chip: Chip | None) -> tuple[TensorSpec | None, str]:
@@ -186,22 +168,14 @@ def _place(use: LayoutUse, chip: Chip | None) -> tuple[TensorSpec | None, str]:
             return spec, ""
         for violation in placement_violations(spec, any_size=True):
             return None, str(violation)
-        if spec.bytes_per_bank > chip.bank_bytes(spec.memory.buffer_type):
-            size, bank = spec.bytes_per_bank, chip.bank_bytes(spec.memory.buffer_type)
-            return spec, f"it takes {size} bytes of each bank of {spec.memory.buffer_type}, which has {bank}"
+        return spec, "".join(_exceed_bank(spec))
     except TilewrightError as problem:
         return None, str(problem) if chip is not None else ""
-    return spec, ""
 
 
 def _cost_text(move: SeenReshard) -> str:
     time = "" if move.microseconds is None else f", {move.microseconds:.1f} us"
     return f"{format_bytes(move.bytes_moved)}{time}"
-
-
-def _shorten(text: str, most: int = 120) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= most else f"{flat[: most - 2]}.."
 
 
 _CHUNK = 1 << 20
@@ -299,16 +273,11 @@ class _TextAudit:
             return
         described, problems = describe_value(text, self.chip)
         self.values[key] = AuditFinding("value", f"line {line}: {text.kind}: {described}", Severity.NOTE, recorded=line)
-        self.findings += [
-            AuditFinding(
-                "placement",
-                f"line {line}: {text.kind}: {problem}",
-                tensor=described,
-                recorded=line,
-                remedy="choose cores and shards that the chip has, or name the chip that it ran on",
-            )
-            for problem in problems
-        ]
+        remedy = "choose cores and shards that the chip has, or name the chip that it ran on"
+        for problem in problems:
+            message = f"line {line}: {text.kind}: {problem}"
+            found = AuditFinding("placement", message, remedy=remedy, tensor=described, recorded=line)
+            self.findings.append(found)
 
     def build(self, path: Path, name: str) -> AuditReport:
         if not self.total:
@@ -322,11 +291,9 @@ class _TextAudit:
         notes = list(self.values.values())
         if len(notes) > _MAX_NOTES:
             rest = count_of(len(notes) - _MAX_NOTES, "other value")
-            notes = [*notes[:_MAX_NOTES], AuditFinding("scope", f"and {rest}", Severity.NOTE)]
+            notes = [*notes[:_MAX_NOTES], scope_note(f"and {rest}")]
         counts = {"values": self.total, "different": len(self.values)}
-        return AuditReport(
-            path, "text", self.chip, rank_findings(self.findings), tuple(notes), counts=counts, facts=tuple(facts)
-        )
+        return AuditReport.of(path, "text", self.chip, [*self.findings, *notes], counts, facts)
 
 
 def describe_value(text: TtnnText, chip: Chip | None) -> tuple[str, list[str]]:
@@ -336,21 +303,20 @@ def describe_value(text: TtnnText, chip: Chip | None) -> tuple[str, list[str]]:
     ('8 cores: [(0, 0) - (7, 0)]', [])
     """
     value = text.value
-    plain = getattr(value, "plain", value)
-    if isinstance(plain, TensorSpec):
-        return _describe_spec(plain, text, chip)
-    if isinstance(plain, MemoryConfig):
-        problems = _check_cores(None if plain.sharding is None else plain.sharding.grid, plain.buffer_type.is_l1, chip)
+    if isinstance(value, TensorSpec):
+        return _describe_spec(value, text, chip)
+    if isinstance(value, MemoryConfig):
+        grid = None if value.sharding is None or not value.buffer_type.is_l1 else value.sharding.grid
         without = "" if text.has_placement else ", without shards: it has no placement before a tensor gets it"
-        return f"{plain}{without}", problems
-    if isinstance(plain, (ShardSpec, NdShardSpec)):
-        shape = " x ".join(map(str, plain.shape))
-        return f"shards of {shape} on {count_of(plain.grid.num_cores, 'core')}", _check_cores(plain.grid, True, chip)
-    if isinstance(plain, (CoreRangeSet, CoreRange)):
-        cores = CoreRangeSet([plain]) if isinstance(plain, CoreRange) else plain
+        return f"{value}{without}", _check_cores(grid, chip)
+    if isinstance(value, (ShardSpec, NdShardSpec)):
+        shards = f"shards of {format_extents(value.shape)} on {count_of(value.grid.num_cores, 'core')}"
+        return shards, _check_cores(value.grid, chip)
+    if isinstance(value, (CoreRangeSet, CoreRange)):
+        cores = CoreRangeSet.of(value)
         ranges = ", ".join([f"[{box.start} - {box.end}]" for box in cores][:8])
-        return f"{count_of(cores.num_cores, 'core')}: {ranges}", _check_cores(cores, True, chip)
-    return str(plain), []
+        return f"{count_of(cores.num_cores, 'core')}: {ranges}", _check_cores(cores, chip)
+    return str(value), []
 
 
 def _describe_spec(spec: TensorSpec, text: TtnnText, chip: Chip | None) -> tuple[str, list[str]]:
@@ -366,17 +332,21 @@ def _describe_spec(spec: TensorSpec, text: TtnnText, chip: Chip | None) -> tuple
         if problems:
             return described, problems
         pages = f"{count_of(placed.num_pages, 'page')} of {placed.page_bytes} bytes"
-        size, bank = placed.bytes_per_bank, placed.known_chip.bank_bytes(placed.memory.buffer_type)
-        if size > bank:
-            problems.append(f"it takes {size} bytes of each bank of {placed.memory.buffer_type}, which has {bank}")
+        return f"{described}: {pages}, {placed.bytes_per_bank} bytes per bank", _exceed_bank(placed)
     except TilewrightError as problem:
         return described, [str(problem)]
-    return f"{described}: {pages}, {size} bytes per bank", problems
 
 
-def _check_cores(grid: CoreRangeSet | None, in_l1: bool, chip: Chip | None) -> list[str]:
+def _exceed_bank(spec: TensorSpec) -> list[str]:
+    """Return that a tensor takes more than its banks have."""
+    size, memory = spec.bytes_per_bank, spec.memory.buffer_type
+    bank = spec.known_chip.bank_bytes(memory)
+    return [f"it takes {size} bytes of each bank of {memory}, which has {bank}"] if size > bank else []
+
+
+def _check_cores(grid: CoreRangeSet | None, chip: Chip | None) -> list[str]:
     """Return that cores are not on the chip."""
-    if grid is None or chip is None or not in_l1:
+    if grid is None or chip is None:
         return []
     across, down = chip.compute_grid
     for box in grid:

@@ -21,7 +21,7 @@ from tilewright.findings import Severity
 from tilewright.memory import Chip, ChipLike, CoreCoord, as_spec
 from tilewright.traffic import NocMap, ReshardPlan, ReshardStep, Risc, reshard
 
-from .findings import AuditFinding, rank_findings
+from .findings import AuditFinding, scope_note
 from .graph_report import JsonStream, as_integer
 from .report import AuditReport
 
@@ -96,8 +96,8 @@ class NocEvent:
 class NocRun:
     """Events in a row that are alike: `count` reads, writes or barriers, from the time `first` to `last`.
 
-    >>> NocRun("read", "NOC_0", (1, 1), 2048, 4, 188, 663).total_bytes
-    8192
+    >>> NocRun("read", "NOC_0", (1, 1), 2048, 4, 188, 663).count
+    4
     """
 
     kind: str
@@ -109,19 +109,10 @@ class NocRun:
     last: int
     box: tuple[Place, Place] | None = None
 
-    @property
-    def total_bytes(self) -> int:
-        """The bytes of all events together.
-
-        >>> NocRun("barrier", "NOC_0", None, 0, 1, 0, 0).total_bytes
-        0
-        """
-        return self.num_bytes * self.count
-
 
 @dataclass(frozen=True)
 class NocTrace:
-    """The actions of each data mover, in order, as runs of equal events; and when kernels began.
+    """The actions of each data mover, in order, as runs of equal events.
 
     `skipped` is the number of entries that are no events.
 
@@ -131,7 +122,6 @@ class NocTrace:
     """
 
     sequences: Mapping[Mover, tuple[NocRun, ...]]
-    kernel_start: int | None = None
     skipped: int = 0
     types: Mapping[str, int] = field(default_factory=dict)  # how many events there are of each type
     unused: Mapping[str, int] = field(default_factory=dict)  # of these, the types that are not understood
@@ -159,7 +149,7 @@ class NocTrace:
         for (core, _), runs in self.sequences.items():
             for run in runs:
                 if run.kind == kind and run.other is not None:
-                    total[core, run.other] = total.get((core, run.other), 0) + run.total_bytes
+                    total[core, run.other] = total.get((core, run.other), 0) + run.num_bytes * run.count
         return total
 
     @property
@@ -181,16 +171,6 @@ class NocTrace:
         ends = [run.last for run in runs if run.kind == "barrier"]
         return max(ends) - min(starts) if starts and ends else None
 
-    @property
-    def kernel_cycles(self) -> int | None:
-        """The cycles from the start of the first kernel to the end of the last barrier, if both are known.
-
-        >>> NocTrace({}).kernel_cycles is None
-        True
-        """
-        ends = [run.last for sequence in self.sequences.values() for run in sequence if run.kind == "barrier"]
-        return max(ends) - self.kernel_start if ends and self.kernel_start is not None else None
-
 
 def read_noc_trace(path: FilePath | SourceFile) -> NocTrace:
     """Read the trace at `path`; the memory is for runs of equal events, not for each event.
@@ -209,7 +189,6 @@ def read_noc_trace(path: FilePath | SourceFile) -> NocTrace:
     sequences: dict[Mover, list[NocRun]] = {}
     types: dict[str, int] = {}
     unused: dict[str, int] = {}
-    starts: list[int] = []
     skipped = 0
     for event in iterate_events(file):
         if event is None:
@@ -219,15 +198,12 @@ def read_noc_trace(path: FilePath | SourceFile) -> NocTrace:
         types[name] = types.get(name, 0) + 1
         if not event.is_understood:
             unused[name] = unused.get(name, 0) + 1
-        if event.kind == "zone":
-            if event.zone.endswith("begin"):
-                starts = [min([event.time, *starts])]
-        elif event.kind != "other":
+        if event.kind not in ("zone", "other"):
             _add_event(sequences.setdefault((event.core, event.mover), []), event)
     if skipped and not types:
         raise FileFormatError(f"{file.path} is not a trace of the NoC: none of its {skipped} entries is an event")
     runs = {mover: tuple(sequence) for mover, sequence in sequences.items()}
-    return NocTrace(runs, starts[0] if starts else None, skipped, types, unused)
+    return NocTrace(runs, skipped, types, unused)
 
 
 def iterate_events(path: FilePath | SourceFile) -> Iterator[NocEvent | None]:
@@ -247,8 +223,7 @@ def iterate_events(path: FilePath | SourceFile) -> Iterator[NocEvent | None]:
         raise FileFormatError(f"{file.path} is not a trace of the NoC: expected an array at byte {stream.byte}")
     for _ in stream.walk_array():
         yield read_event(stream.read_value())
-    if not stream.at_end:
-        raise FileFormatError(f"{file.path} is not JSON: more follows after its end, at byte {stream.byte}")
+    stream.expect_end()
 
 
 def read_event(data: Any) -> NocEvent | None:
@@ -312,19 +287,10 @@ def audit_trace(path: FilePath, chip: ChipLike | None = None) -> AuditReport:
     2 reads (128 bytes), 0 writes (0 bytes), 0 barriers of 1 RISC
     """
     trace = read_noc_trace(path)
-    notes = [*_note_unwaited(trace), *_note_skipped(trace)]
-    notes.append(
-        AuditFinding(
-            "scope",
-            "requests were not compared with a plan",
-            Severity.NOTE,
-            remedy="pass both placements: --source and --target, or audit_noc_trace(path, source, target)",
-        )
-    )
+    remedy = "pass both placements: --source and --target, or audit_noc_trace(path, source, target)"
+    notes = [*_list_notes(trace), scope_note("requests were not compared with a plan", remedy)]
     known = None if chip is None else Chip.of(chip)
-    return AuditReport(
-        Path(path), "NoC trace", known, (), tuple(notes), counts=_count_requests(trace), facts=tuple(_list_facts(trace))
-    )
+    return AuditReport.of(Path(path), "NoC trace", known, notes, _count_requests(trace), _list_facts(trace))
 
 
 def audit_noc_trace(path: FilePath, source: Any, target: Any, op: str = "to_memory_config") -> AuditReport:
@@ -360,18 +326,17 @@ def audit_noc_trace(path: FilePath, source: Any, target: Any, op: str = "to_memo
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """The possible subjects of a trace: a plan, or one of its steps when it has several."""
+    """A possible subject of a trace: a step of a plan."""
 
     plan: ReshardPlan
-    step: ReshardStep | None
+    step: ReshardStep
     name: str
 
     @property
     def lists(self) -> dict[tuple[CoreCoord, str], tuple[Risc, list[Request]]]:
         """The requests of each RISC in order."""
-        owner = self.plan if self.step is None else self.step
         by_risc: dict[tuple[CoreCoord, str], tuple[Risc, list[Request]]] = {}
-        for kind, lists in (("read", owner.reads), ("write", owner.writes)):
+        for kind, lists in (("read", self.step.reads), ("write", self.step.writes)):
             for risc, runs in lists.items():
                 requests: list[Request] = []
                 for run in runs:
@@ -384,11 +349,9 @@ class Candidate:
 
 
 def _list_candidates(plan: ReshardPlan) -> Iterator[Candidate]:
-    if len(plan.steps) == 1:
-        yield Candidate(plan, plan.steps[0], f"{plan.steps[0].factory}, kernels: {plan.kernel}")
-        return
     for number, step in enumerate(plan.steps, 1):
-        yield Candidate(plan, step, f"{step.factory} (step {number} of {len(plan.steps)}), kernels: {plan.kernel}")
+        place = f" (step {number} of {len(plan.steps)})" if len(plan.steps) > 1 else ""
+        yield Candidate(plan, step, f"{step.factory}{place}, kernels: {plan.kernel}")
 
 
 def _append(requests: list[Request], request: Request) -> None:
@@ -448,13 +411,11 @@ class TraceCheck:
             ("as planned", f"{self.matching} of {total} RISCs, request by request"),
         ]
         cycles = self.trace.cycles
-        if cycles is not None and step is not None:
+        if cycles is not None:
             estimate = step.estimate(True)
             facts.append(("time", f"{cycles} cycles recorded, {estimate.cycles:.0f} estimated with the profiler on"))
-        notes = [*_note_unwaited(self.trace), *_note_skipped(self.trace)]
-        ranked = rank_findings(findings)
-        chip = plan.source.known_chip
-        return AuditReport(path, "NoC trace", chip, ranked, tuple(notes), counts=counts, facts=tuple(facts))
+        findings += _list_notes(self.trace)
+        return AuditReport.of(path, "NoC trace", plan.source.known_chip, findings, counts, facts)
 
     def _check_traffic(self) -> Iterator[AuditFinding]:
         """Yield pairs of cores between which other numbers of bytes went."""
@@ -473,25 +434,19 @@ class TraceCheck:
         core, kind, other = wrong[0]
         sides = recorded.get(wrong[0], 0), expected.get(wrong[0], 0)
         verb, preposition = ("read", "from") if kind == "read" else ("wrote", "to")
-        yield AuditFinding(
-            "traffic",
-            f"core {_name(core)} {verb} {sides[0]} bytes {preposition} {_name(other)}, the plan says {sides[1]}",
-            recorded=sides[0],
-            expected=sides[1],
-            reason=f"bytes differ for {len(wrong)} of {len({**expected, **recorded})} pairs",
-            remedy="see the first wrong page",
-            count=len(wrong),
-        )
+        message = f"core {_name(core)} {verb} {sides[0]} bytes {preposition} {_name(other)}, the plan says {sides[1]}"
+        reason = f"bytes differ for {len(wrong)} of {len({**expected, **recorded})} pairs"
+        found = AuditFinding("traffic", message, Severity.ERROR, reason, "see the first wrong page", len(wrong))
+        yield replace(found, recorded=sides[0], expected=sides[1])
 
     def _other_order(self) -> AuditFinding:
-        return AuditFinding(
-            "order",
-            f"all bytes of all pairs are right, but only {self.matching} of {len(self.expected)} RISCs issue requests"
-            " in the planned order",
-            Severity.WARNING,
-            reason="a kernel that is not known here; the trace has no addresses, so pages were not compared",
-            remedy="name the operation, if it is not to_memory_config",
+        ordered = f"only {self.matching} of {len(self.expected)} RISCs issue requests in the planned order"
+        message, remedy = (
+            f"all bytes of all pairs are right, but {ordered}",
+            "name the operation, if it is not to_memory_config",
         )
+        reason = "a kernel that is not known here; the trace has no addresses, so pages were not compared"
+        return AuditFinding("order", message, Severity.WARNING, reason, remedy)
 
     def _check_lists(self) -> Iterator[AuditFinding]:
         """Yield the first wrong request of each RISC that deviates from the plan, in the order of pages."""
@@ -512,24 +467,18 @@ class TraceCheck:
 
     def _missing_list(self, risc: Risc) -> AuditFinding:
         _, where = self._page_of(risc, 0)
-        return AuditFinding(
-            "wrong page",
-            f"core {risc.core} {risc.risc} issued no request, the plan begins with {where}",
-            call=risc.risc,
-            remedy="check that its kernel ran, and that all of its events were recorded",
-        )
+        message = f"core {risc.core} {risc.risc} issued no request, the plan begins with {where}"
+        remedy = "check that its kernel ran, and that all of its events were recorded"
+        return AuditFinding("wrong page", message, remedy=remedy, call=risc.risc)
 
     def _unknown_list(self, core: CoreCoord | Place, mover: str) -> AuditFinding:
         place = f"core {_name(core)} {mover}"
         if isinstance(core, CoreCoord):
             x, y = self.noc_map.position(core)
             place += f", which is at ({x}, {y}),"
-        return AuditFinding(
-            "wrong page",
-            f"{place} has requests in the trace, but none in the plan",
-            call=mover,
-            remedy="check the cores of the target, and that the trace is of this operation alone",
-        )
+        message = f"{place} has requests in the trace, but none in the plan"
+        remedy = "check the cores of the target, and that the trace is of this operation alone"
+        return AuditFinding("wrong page", message, remedy=remedy, call=mover)
 
     def _first_difference(
         self, risc: Risc, seen: Sequence[Request], planned: Sequence[Request]
@@ -547,35 +496,25 @@ class TraceCheck:
         if one is not None and other is not None and one[:3] == other[:3]:  # one of them goes on longer
             common = min(one[3], other[3])
             issued += 0 if one[0] == _BARRIER else common
-            pairs = [(request, lists) for request, lists in ((one, seen), (other, planned))]
-            nexts = [
+            one, other = [
                 request if request[3] > common else (lists[position + 1] if position + 1 < len(lists) else None)
-                for request, lists in pairs
+                for request, lists in ((one, seen), (other, planned))
             ]
-            one, other = nexts
         page, where = self._page_of(risc, issued)
         is_barrier = (one is None or one[0] == _BARRIER) and (other is None or other[0] == _BARRIER)
         kind = "barriers" if is_barrier else "wrong page"
         message = f"core {risc.core} {risc.risc}, request {issued}: {_describe(one)}, the plan says {_describe(other)}"
         if other is not None and other[0] != _BARRIER and where:
             message += f": {where}"
-        finding = AuditFinding(
-            kind,
-            message,
-            Severity.WARNING if is_barrier else Severity.ERROR,
-            call=risc.risc,
-            recorded=_describe(one),
-            expected=_describe(other),
-            reason="the trace has who, how many bytes and in which order; the plan has the pages of each request",
-            remedy="check the core order and shard extent that the kernel's runtime arguments were made from",
-        )
-        return page, finding
+        reason = "the trace has who, how many bytes and in which order; the plan has the pages of each request"
+        remedy = "check the core order and shard extent that the kernel's runtime arguments were made from"
+        severity = Severity.WARNING if is_barrier else Severity.ERROR
+        finding = AuditFinding(kind, message, severity, reason, remedy, call=risc.risc)
+        return page, replace(finding, recorded=_describe(one), expected=_describe(other))
 
     def _page_of(self, risc: Risc, issued: int) -> tuple[int, str]:
         """Return the first page of a request of a RISC, and the request in words; nothing after the last one."""
         step = self.candidate.step
-        if step is None:
-            return 1 << 62, ""
         requests = step.requests
         core = self.noc_map.number_of[risc.core]
         riscs = np.flatnonzero((requests.core == core) & (requests.risc == ("NCRISC", "BRISC").index(risc.risc)))
@@ -664,8 +603,8 @@ def _list_facts(trace: NocTrace) -> Iterator[tuple[str, str]]:
         yield "cycles", f"{trace.cycles} from the first request to the end of the last barrier"
 
 
-def _note_unwaited(trace: NocTrace) -> Iterator[AuditFinding]:
-    """Yield a note if RISCs read and do not wait for the data."""
+def _list_notes(trace: NocTrace) -> Iterator[AuditFinding]:
+    """Yield a note if RISCs read and do not wait for the data, and notes about what was left out."""
     unwaited = [
         mover
         for mover, runs in trace.sequences.items()
@@ -673,18 +612,10 @@ def _note_unwaited(trace: NocTrace) -> Iterator[AuditFinding]:
     ]
     if unwaited:
         (place, risc), *_ = unwaited
-        yield AuditFinding(
-            "barriers",
-            f"{risc} at {place} ends with reads that no barrier waits for",
-            Severity.NOTE,
-            remedy="call noc_async_read_barrier() before the data is used, or check that the trace is complete",
-            count=len(unwaited),
-        )
-
-
-def _note_skipped(trace: NocTrace) -> Iterator[AuditFinding]:
+        message = f"{risc} at {place} ends with reads that no barrier waits for"
+        remedy = "call noc_async_read_barrier() before the data is used, or check that the trace is complete"
+        yield AuditFinding("barriers", message, Severity.NOTE, "", remedy, len(unwaited))
     if trace.skipped:
-        yield AuditFinding("scope", f"{trace.skipped} entries are no events and were left out", Severity.NOTE)
+        yield scope_note(f"{trace.skipped} entries are no events and were left out")
     for name, count in trace.unused.items():
-        message = f"{count_of(count, 'event')} of the unknown type {name!r} left out"
-        yield AuditFinding("scope", message, Severity.NOTE)
+        yield scope_note(f"{count_of(count, 'event')} of the unknown type {name!r} left out")

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from typing import Any, Protocol, TypeVar, overload
 
-_Plain_co = TypeVar("_Plain_co", covariant=True)
+_Native_co = TypeVar("_Native_co", covariant=True)
 _Value = TypeVar("_Value")
 
 
-class _Wrapper(Protocol[_Plain_co]):
+class _Wrapper(Protocol[_Native_co]):
     @property
-    def native(self) -> _Plain_co: ...
+    def native(self) -> _Native_co: ...
 
 
 @overload
-def unwrap(value: _Wrapper[_Plain_co]) -> _Plain_co: ...
+def unwrap(value: _Wrapper[_Native_co]) -> _Native_co: ...
 @overload
 def unwrap(value: _Value) -> _Value: ...
 def unwrap(value: Any) -> Any:

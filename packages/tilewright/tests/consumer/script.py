@@ -51,6 +51,19 @@ def misspelt_members() -> None:
     ttnn.Layuot  # type: ignore[attr-defined]
 
 
+# Dialects.
+tile = cute.zipped_divide(cute.Layout((8, 8)), (2, 4))
+assert_type(tile, cute.Layout | Any)
+assert_type(cute.append(cute.Layout(4), cute.Layout(2, 4)), cute.Layout)
+assert_type(cute.rank(tile), int)
+assert_type(cute.round_up(10, 4), int)
+assert_type(cute.make_tuple(4, 8), tuple[int, ...])
+assert_type(cute.leading_dim((4, 8), (8, 1)), int | tuple[int, ...] | None)
+view = tw.TileTensor(np.zeros(32), rows)
+assert_type(cute.composition(view, cute.Layout(4)), tw.TileTensor)
+assert_type(ttnn.full((1,), 2.5).item(), float)
+
+
 # Placements.
 spec = tw.TensorSpec((64, 96), "bfloat16", "tile", memory=tw.block_sharded((2, 3)), chip="wormhole_n150")
 found = spec.where(33, 40)

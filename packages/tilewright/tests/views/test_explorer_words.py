@@ -195,7 +195,11 @@ def test_problems_are_said_in_the_words_of_their_field():
     tensor = {"shape": "64x96", "chip": "n150"}
     cases = (
         ("element", {**tensor, "shape": "4xfoo"}, "'4xfoo' is not a shape; write it as 1x4x60x90"),
-        ("element", {**tensor, "memory": "height_sharded", "grid": "zz"}, "'zz' is not a grid; write columns x rows as 8x4"),
+        (
+            "element",
+            {**tensor, "memory": "height_sharded", "grid": "zz"},
+            "'zz' is not a grid; write columns x rows as 8x4",
+        ),
         ("element", {**tensor, "at": "z"}, "'z' is not the index of an element; write it as 0,0"),
         ("element", {**tensor, "bank": "0", "address": "z"}, "'z' is not an address; write 1048640 or 0x100040"),
         ("element", {**tensor, "bank": "z", "address": "1"}, "'z' is not a whole number"),

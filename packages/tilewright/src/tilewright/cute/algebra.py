@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from itertools import chain
 from math import gcd
-from typing import Any
+from typing import Any, TypeVar, cast, overload
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from ..layout import (
     Linear,
     Offset,
     Place,
+    Shape,
     ShapeArgument,
     Swizzle,
     Tiler,
@@ -50,10 +51,18 @@ from ..layout import make_layout as make_trusted
 from .layout import Layout, as_cute, is_basis, make_layout_like, make_swizzle, on_tensors, replace_leaves
 from .queries import basis_get, basis_value
 
+__all__ = [
+    "append", "blocked_product", "coalesce", "complement", "composition", "domain_distribute", "filter", "filter_zeros",
+    "flat_divide", "flat_product", "flatten", "group_modes", "hier_unzip", "left_inverse", "logical_divide",
+    "logical_product", "make_fragment_like", "max_common_layout", "max_common_vector", "nullspace", "prepend",
+    "raked_product", "replace", "right_inverse", "sort", "tile_to_shape", "tiled_divide", "tiled_product", "unflatten",
+    "zipped_divide", "zipped_product",
+]  # fmt: skip
+
 # Compositions as CuTe has them: past the end of a layout, and along the modes that basis strides name.
 
 
-def compose_strided(a: LayoutLike | Swizzle, b: Tiler) -> Any:
+def compose_strided(a: LayoutLike | Swizzle, b: Tiler) -> NativeLayout | Any:
     """Return the strided composition of `a` and `b`; the strides of `b` may name modes of `a`.
 
     >>> from tilewright import cute
@@ -149,7 +158,10 @@ def _move_swizzle_out(a: LayoutLike | Swizzle, b: ComposedLayout) -> LayoutLike 
 # CuTe's divides and products: layouts cut into tiles, and layouts repeated as tiles.
 
 
-def _inside_composition(function: Callable[..., Any]) -> Callable[..., Any]:
+_Product = TypeVar("_Product", bound=Callable[..., Any])
+
+
+def _inside_composition(function: _Product) -> _Product:
     """Return a product that repeats the innermost layout of a composition; outer functions go on past their ends."""
 
     @wraps(function)
@@ -158,11 +170,11 @@ def _inside_composition(function: Callable[..., Any]) -> Callable[..., Any]:
             return ComposedLayout(block.outer, repeat(block.inner, *arguments, **options))
         return function(block, *arguments, **options)
 
-    return repeat
+    return cast(_Product, repeat)
 
 
 @on_tensors
-def logical_divide(layout: LayoutArgument, tiler: Tiler) -> Any:
+def logical_divide(layout: LayoutArgument, tiler: Tiler) -> Layout | Any:
     """Return `layout` cut into (tile, rest) by `tiler`; by a tuple, mode by mode.
 
     >>> print(logical_divide(Layout(24), 8))
@@ -178,7 +190,7 @@ def _divide(layout: LayoutArgument, tiler: Tiler) -> Any:
 
 
 @on_tensors
-def zipped_divide(layout: LayoutArgument, tiler: Tiler) -> Any:
+def zipped_divide(layout: LayoutArgument, tiler: Tiler) -> Layout | Any:
     """Return `layout` cut by `tiler` into (all tile modes, all rest modes).
 
     >>> print(zipped_divide(Layout((8, 8)), (2, 4)))
@@ -188,7 +200,7 @@ def zipped_divide(layout: LayoutArgument, tiler: Tiler) -> Any:
 
 
 @on_tensors
-def tiled_divide(layout: LayoutArgument, tiler: Tiler) -> Any:
+def tiled_divide(layout: LayoutArgument, tiler: Tiler) -> Layout | Any:
     """Return `layout` cut by `tiler` into (all tile modes, rest, rest, ...).
 
     >>> print(tiled_divide(Layout((8, 8)), (2, 4)))
@@ -198,7 +210,7 @@ def tiled_divide(layout: LayoutArgument, tiler: Tiler) -> Any:
 
 
 @on_tensors
-def flat_divide(layout: LayoutArgument, tiler: Tiler) -> Any:
+def flat_divide(layout: LayoutArgument, tiler: Tiler) -> Layout | Any:
     """Return `layout` cut by `tiler` into (tile, tile, ..., rest, rest, ...).
 
     >>> print(flat_divide(Layout((8, 8)), (2, 4)))
@@ -208,7 +220,7 @@ def flat_divide(layout: LayoutArgument, tiler: Tiler) -> Any:
 
 
 @_inside_composition
-def logical_product(block: LayoutArgument, tiler: Tiler) -> Any:
+def logical_product(block: LayoutArgument, tiler: Tiler) -> Layout | Any:
     """Return (block, copies): `block` repeated at the positions of `tiler`.
 
     >>> print(logical_product(Layout(4), 3))
@@ -218,7 +230,7 @@ def logical_product(block: LayoutArgument, tiler: Tiler) -> Any:
 
 
 @_inside_composition
-def zipped_product(block: LayoutArgument, tiler: Tiler) -> Any:
+def zipped_product(block: LayoutArgument, tiler: Tiler) -> Layout | Any:
     """Return `block` repeated over `tiler` as (all block modes, all copy modes).
 
     >>> print(zipped_product(Layout((2, 2)), Layout((3, 4))))
@@ -228,7 +240,7 @@ def zipped_product(block: LayoutArgument, tiler: Tiler) -> Any:
 
 
 @_inside_composition
-def tiled_product(block: LayoutArgument, tiler: Tiler) -> Any:
+def tiled_product(block: LayoutArgument, tiler: Tiler) -> Layout | Any:
     """Return `block` repeated over `tiler` as (all block modes, copies, copies, ...).
 
     >>> print(tiled_product(Layout((2, 2)), Layout((3, 4))))
@@ -238,7 +250,7 @@ def tiled_product(block: LayoutArgument, tiler: Tiler) -> Any:
 
 
 @_inside_composition
-def flat_product(block: LayoutArgument, tiler: Tiler) -> Any:
+def flat_product(block: LayoutArgument, tiler: Tiler) -> Layout | Any:
     """Return `block` repeated over `tiler` as (block, block, ..., copies, copies, ...).
 
     >>> print(flat_product(Layout((2, 2)), Layout((3, 4))))
@@ -248,7 +260,7 @@ def flat_product(block: LayoutArgument, tiler: Tiler) -> Any:
 
 
 @_inside_composition
-def blocked_product(block: LayoutArgument, tiler: LayoutArgument) -> Any:
+def blocked_product(block: LayoutArgument, tiler: LayoutArgument) -> Layout | Any:
     """Return `block` repeated over `tiler` as a grid of whole blocks: ((block, copies), ...).
 
     >>> print(blocked_product(Layout((2, 2)), Layout((2, 2))))
@@ -258,7 +270,7 @@ def blocked_product(block: LayoutArgument, tiler: LayoutArgument) -> Any:
 
 
 @_inside_composition
-def raked_product(block: LayoutArgument, tiler: LayoutArgument) -> Any:
+def raked_product(block: LayoutArgument, tiler: LayoutArgument) -> Layout | Any:
     """Return `block` repeated over `tiler` with its elements spread out: ((copies, block), ...).
 
     >>> print(raked_product(Layout((2, 2)), Layout((2, 2))))
@@ -268,7 +280,7 @@ def raked_product(block: LayoutArgument, tiler: LayoutArgument) -> Any:
 
 
 @_inside_composition
-def tile_to_shape(block: LayoutArgument, shape: ShapeArgument, order: Sequence[int] | None = None) -> Any:
+def tile_to_shape(block: LayoutArgument, shape: ShapeArgument, order: Sequence[int] | None = None) -> Layout | Any:
     """Return `block` repeated to `shape`; `order` ranks the modes of the grid of blocks, 0 for the fastest.
 
     >>> print(tile_to_shape(Layout((2, 2)), (4, 6), (1, 0)))
@@ -277,7 +289,7 @@ def tile_to_shape(block: LayoutArgument, shape: ShapeArgument, order: Sequence[i
     return as_cute(native.tile_to_shape(block, shape, order), block, shape)
 
 
-def hier_unzip(splitter: Callable[[Any, Any], Any], layout: NativeLayout, tiler: Tiler) -> Any:
+def hier_unzip(splitter: Callable[[Any, Any], Any], layout: NativeLayout, tiler: Tiler) -> Layout | Any:
     """Return `splitter(mode, tiler)` of the modes of `layout`, its pairs gathered into (first modes, second modes).
 
     >>> print(hier_unzip(logical_divide, Layout((4, 8)), (2, 4)))
@@ -306,7 +318,7 @@ def _split_modes(splitter: Callable[[Any, Any], Any], layout: NativeLayout, tile
 
 
 @on_tensors
-def coalesce(layout: LayoutLike, profile: ShapeArgument | None = None) -> Any:
+def coalesce(layout: LayoutLike, profile: ShapeArgument | None = None) -> Layout | Any:
     """Return the flattest layout that is the same function as `layout`; with a tuple as `profile`, mode by mode.
 
     >>> print(coalesce(Layout((2, (1, 6)), (1, (6, 2)))))
@@ -315,7 +327,7 @@ def coalesce(layout: LayoutLike, profile: ShapeArgument | None = None) -> Any:
     return as_cute(native.coalesce(layout, profile), layout)
 
 
-def filter(layout: NativeLayout, profile: ShapeArgument | None = None) -> Any:  # noqa: A001  (CuTe's name)
+def filter(layout: NativeLayout, profile: ShapeArgument | None = None) -> Layout | Any:  # noqa: A001  (CuTe's name)
     """Return `layout` without modes of size 1 or stride 0, coalesced; with a tuple as `profile`, mode by mode.
 
     >>> print(filter(Layout((4, 2, 8), (1, 0, 4))))
@@ -350,7 +362,7 @@ def filter_zeros(layout: NativeLayout, profile: ShapeArgument | None = None) -> 
 
 
 @on_tensors
-def composition(a: LayoutLike | Swizzle, b: Tiler) -> Any:
+def composition(a: LayoutLike | Swizzle, b: Tiler) -> Layout | Any:
     """Return the layout R with R(i) == `a`(`b`(i)); raise where it is not strided. `b` may be a tuple, mode by mode.
 
     >>> print(composition(Layout((6, 2), (8, 2)), Layout((4, 3), (3, 1))), composition(Layout(7, 11), Layout(3, 4)))
@@ -365,11 +377,10 @@ def complement(layout: LayoutLike | ShapeArgument, bound: ShapeArgument | None =
     >>> print(complement(Layout(4, 2), 24))
     (2,3):(1,8)
     """
-    result: Layout = as_cute(native.complement(layout, bound), layout, bound)
-    return result
+    return as_cute(native.complement(layout, bound), layout, bound)
 
 
-def left_inverse(layout: LayoutArgument) -> Any:
+def left_inverse(layout: LayoutArgument) -> Layout | Any:
     """Return the left inverse of `layout`: a layout L with L(layout(i)) == i.
 
     >>> print(left_inverse(Layout((4, 8), (1, 5))))
@@ -378,7 +389,7 @@ def left_inverse(layout: LayoutArgument) -> Any:
     return as_cute(_swizzle_last(as_cute(native.left_inverse(layout), layout)), layout)
 
 
-def right_inverse(layout: LayoutArgument) -> Any:
+def right_inverse(layout: LayoutArgument) -> Layout | Any:
     """Return the right inverse of `layout`: the largest layout R with layout(R(i)) == i.
 
     >>> print(right_inverse(Layout((8, 4), (4, 1))))
@@ -394,7 +405,7 @@ def _swizzle_last(layout: LayoutLike) -> Any:
     return layout
 
 
-def append(layout: NativeLayout, *modes: NativeLayout) -> Any:
+def append(layout: NativeLayout, *modes: NativeLayout) -> Layout:
     """Return `layout` with further `modes` at the end.
 
     >>> print(append(Layout((3, 4)), Layout(5, 12)))
@@ -403,7 +414,7 @@ def append(layout: NativeLayout, *modes: NativeLayout) -> Any:
     return Layout(*split_modes(layout), *modes)
 
 
-def prepend(layout: NativeLayout, *modes: NativeLayout) -> Any:
+def prepend(layout: NativeLayout, *modes: NativeLayout) -> Layout:
     """Return `layout` with further `modes` at the front.
 
     >>> print(prepend(Layout(3), Layout(4, 3)))
@@ -412,7 +423,7 @@ def prepend(layout: NativeLayout, *modes: NativeLayout) -> Any:
     return Layout(*modes, *split_modes(layout))
 
 
-def replace(layout: NativeLayout, k: int, mode: NativeLayout) -> Any:
+def replace(layout: NativeLayout, k: int, mode: NativeLayout) -> Layout:
     """Return `layout` with mode `k` replaced by `mode`.
 
     >>> print(replace(Layout((3, 4)), 1, Layout((2, 2), (3, 6))))
@@ -424,7 +435,7 @@ def replace(layout: NativeLayout, k: int, mode: NativeLayout) -> Any:
 
 
 @on_tensors
-def group_modes(layout: LayoutLike, start: int, end: int) -> Any:
+def group_modes(layout: LayoutLike, start: int, end: int) -> Layout | Any:
     """Return `layout` with the modes from `start` up to but not including `end` nested into one.
 
     >>> print(group_modes(Layout((2, 3, 5, 7)), 1, 3))
@@ -433,7 +444,11 @@ def group_modes(layout: LayoutLike, start: int, end: int) -> Any:
     return as_cute(native.group(layout, start, end), layout)
 
 
-def flatten(value: LayoutLike | ShapeArgument) -> Any:
+@overload
+def flatten(value: LayoutLike) -> Layout | Any: ...
+@overload
+def flatten(value: ShapeArgument) -> tuple[int, ...]: ...
+def flatten(value: LayoutLike | ShapeArgument) -> Layout | tuple[int, ...] | Any:
     """Return `value`, a layout or a tuple, without nesting.
 
     >>> print(flatten(Layout((4, (2, 3)))), flatten((4, (2, 3))))
@@ -444,7 +459,11 @@ def flatten(value: LayoutLike | ShapeArgument) -> Any:
     return tuple(leaves(as_tree(value)))
 
 
-def unflatten(value: LayoutLike | ShapeArgument, profile: LayoutLike | ShapeArgument) -> Any:
+@overload
+def unflatten(value: LayoutLike, profile: LayoutLike | ShapeArgument) -> Layout | Any: ...
+@overload
+def unflatten(value: ShapeArgument, profile: LayoutLike | ShapeArgument) -> Shape: ...
+def unflatten(value: LayoutLike | ShapeArgument, profile: LayoutLike | ShapeArgument) -> Layout | Shape | Any:
     """Return `value`, a flat layout or tuple, nested like `profile`: the inverse of `flatten`.
 
     >>> print(unflatten(Layout((2, 3, 5)), (0, (0, 0))), unflatten((1, 2, 3), (0, (0, 0))))
@@ -458,7 +477,7 @@ def unflatten(value: LayoutLike | ShapeArgument, profile: LayoutLike | ShapeArgu
     return nest_like(form, iter(leaves(values)))
 
 
-def sort(layout: NativeLayout) -> Any:
+def sort(layout: NativeLayout) -> NativeLayout:
     """Return `layout` flattened, with its modes in order of stride, smallest first.
 
     >>> print(sort(Layout((2, 3, 4), (12, 1, 3))))
@@ -477,7 +496,7 @@ def _stride_rank(step: Offset) -> tuple[int, str]:
     return (int(step), "") if isinstance(step, int) else (sum(map(abs, step.values())), str(step))
 
 
-def nullspace(layout: NativeLayout) -> Any:
+def nullspace(layout: NativeLayout) -> Layout:
     """Return the layout N of all indices that broadcast modes of `layout` map to offset 0: layout(N(i)) == layout(0).
 
     >>> print(nullspace(Layout((2, 4, 3), (0, 1, 0))))
@@ -512,7 +531,7 @@ def domain_distribute(shape: ShapeArgument, count: int) -> Layout:
     return result
 
 
-def max_common_layout(a: LayoutArgument, b: LayoutArgument) -> Any:
+def max_common_layout(a: LayoutArgument, b: LayoutArgument) -> Layout | Any:
     """Return the longest layout R with `a`(R(i)) == i and `b`(R(i)) == i, which holds for every such run of elements.
 
     These are the elements that both layouts keep contiguous and in the same order. A swizzle ends a run where it first
@@ -563,7 +582,7 @@ def max_common_vector(a: LayoutArgument, b: LayoutArgument) -> int:
     return int(max_common_layout(a, b).size)
 
 
-def make_fragment_like(layout: NativeLayout) -> Any:
+def make_fragment_like(layout: NativeLayout) -> Layout | Any:
     """Return a compact layout of the shape of `layout` for registers: its first mode contiguous, the others in order.
 
     >>> print(make_fragment_like(Layout(((2, 4), 3, 5), ((1, 16), 64, 2))))

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar, cast, overload
 
 import tilewright.layout as native
 
@@ -15,6 +15,7 @@ from ..layout import (
     PLAIN,
     ComposedLayout,
     Coordinate,
+    LayoutArgument,
     LayoutLike,
     Nested,
     Offset,
@@ -47,6 +48,18 @@ from ..layout import make_layout as make_trusted
 from ..tensor import TileTensor
 from .tuples import crd2idx, idx2crd
 
+__all__ = [
+    "C", "E", "GenColMajor", "GenRowMajor", "Int", "Layout", "LayoutLeft", "LayoutRight", "ScaledBasis",
+    "compact_col_major", "compact_order", "compact_row_major", "dice", "dice_modes", "is_static",
+    "make_identity_layout", "make_layout", "make_layout_like", "make_ordered_layout", "make_swizzle", "slice_",
+    "slice_and_offset", "slice_modes",
+]  # fmt: skip
+
+
+_Options = ParamSpec("_Options")
+_Leaf = TypeVar("_Leaf")
+_Target: TypeAlias = "LayoutArgument | Swizzle"
+
 
 class Int(TaggedInt):
     """A static integer, CuTe's `Int<n>`: printed as `_n`. Arithmetic of static integers is static.
@@ -65,6 +78,9 @@ class Int(TaggedInt):
 
     def _keeps_tag(self, *operand: object) -> bool:
         return all(isinstance(value, Int) for value in operand)
+
+
+C = Int
 
 
 def is_static(value: object) -> bool:
@@ -86,7 +102,7 @@ def E(*modes: int) -> Place:  # noqa: N802  (CuTe's name)
     return Place({".".join(f"E{as_integer(mode, 'a mode')}" for mode in modes): 1})
 
 
-def ScaledBasis(value: int, *modes: int) -> Any:  # noqa: N802  (CuTe's name)
+def ScaledBasis(value: int, *modes: int) -> Place:  # noqa: N802  (CuTe's name)
     """Return a stride of `value` along a coordinate mode: `value * E(*modes)`.
 
     >>> print(Layout((4, 8), (ScaledBasis(2, 0), ScaledBasis(3, 1))))
@@ -113,6 +129,9 @@ class LayoutRight:
     >>> print(make_layout((4, 8), strides))
     (4,8):(8,1)
     """
+
+
+GenColMajor, GenRowMajor = LayoutLeft, LayoutRight
 
 
 class Layout(NativeLayout):
@@ -164,7 +183,7 @@ class Layout(NativeLayout):
         """
         return self.compose(Layout(extents[0] if len(extents) == 1 else extents))
 
-    def get_hier_coord(self, index: int) -> Any:
+    def get_hier_coord(self, index: int) -> Shape | Any:
         """Return the coordinate whose offset is `index`, nested like the shape, where strides divide one another.
 
         >>> Layout(((2, 2), 8)).get_hier_coord(7), Layout((4, 8), (8, 1)).get_hier_coord(13)
@@ -172,7 +191,7 @@ class Layout(NativeLayout):
         """
         return idx2crd(as_integer(index, "an index"), self._shape, self._stride)
 
-    def get_flat_coord(self, index: int) -> tuple[Any, ...]:
+    def get_flat_coord(self, index: int) -> tuple[int, ...]:
         """Return the coordinate whose offset is `index`, with one number per top-level mode.
 
         >>> Layout(((2, 2), 8)).get_flat_coord(7)
@@ -181,7 +200,7 @@ class Layout(NativeLayout):
         modes = zip(as_tuple(self.get_hier_coord(index)), as_tuple(self._shape), strict=True)
         return tuple([crd2idx(coord, shape) for coord, shape in modes])
 
-    def get_1d_coord(self, index: Coordinate) -> Any:
+    def get_1d_coord(self, index: Coordinate) -> int | Any:
         """Return the position, in column-major order, of the coordinate whose offset is `index`, or of a coordinate.
 
         >>> Layout((4, 8), (8, 1)).get_1d_coord(13), Layout((4, 8), (8, 1)).get_1d_coord((1, 5))
@@ -215,7 +234,7 @@ class Layout(NativeLayout):
         return text + (f"+{_format(self.offset)}" if self.offset else "")
 
 
-def slice_modes(coord: Coordinate, tree: Nested[object]) -> tuple[Any, ...]:
+def slice_modes(coord: Coordinate, tree: Nested[_Leaf]) -> tuple[Nested[_Leaf], ...]:
     """Return the branches of a shape or stride `tree` where `coord` has None, without the nesting of sliced modes.
 
     >>> slice_modes((None, (None, 1)), (4, (2, 3))), slice_modes((0, None), (4, (2, 3)))
@@ -291,7 +310,7 @@ def _place_to_tuple(place: Place) -> Any:
     return tuple(coordinate)
 
 
-def compact_col_major(shape: Shape, first: int | None = None) -> Any:
+def compact_col_major(shape: Shape, first: int | None = None) -> Shape:
     """Return the strides of a compact column-major layout of `shape`; static extents of 1 have stride 0, as in CuTe.
 
     `first` is the smallest stride, 1 by default.
@@ -302,7 +321,7 @@ def compact_col_major(shape: Shape, first: int | None = None) -> Any:
     return _without_unit_steps(shape, prefix_product(shape, _first_step(shape) if first is None else first))
 
 
-def compact_row_major(shape: Shape, first: int | None = None) -> Any:
+def compact_row_major(shape: Shape, first: int | None = None) -> Shape:
     """Return the strides of a compact row-major layout of `shape`; static extents of 1 have stride 0, as in CuTe.
 
     `first` is the smallest stride, 1 by default.
@@ -318,25 +337,27 @@ def _first_step(shape: Shape) -> int:
     return Int(1) if any(isinstance(leaf, Int) for leaf in leaves(shape)) else 1
 
 
-def _without_unit_steps(shape: Shape, strides: Any) -> Any:
+def _without_unit_steps(shape: Shape, strides: Any) -> Shape:
     """Return strides with 0 for the static extents of 1."""
     if isinstance(shape, tuple):
         return tuple([_without_unit_steps(n, d) for n, d in zip(shape, strides, strict=True)])
-    return Int(0) if isinstance(shape, Int) and shape == 1 else strides
+    steps: Shape = strides
+    return Int(0) if isinstance(shape, Int) and shape == 1 else steps
 
 
-def compact_order(shape: ShapeArgument, order: ShapeArgument) -> Any:
+def compact_order(shape: ShapeArgument, order: ShapeArgument) -> Shape:
     """Return the strides of `make_ordered_layout` of `shape` and `order`.
 
     >>> compact_order((2, 3, 4, 5), (2, 67, 42, 50))
     (1, 40, 2, 8)
     """
-    return make_ordered_layout(shape, order).stride
+    strides: Shape = make_ordered_layout(shape, order).stride
+    return strides
 
 
 def make_layout(
     *parts: Any, stride: StrideArgument | type[LayoutLeft | LayoutRight] | LayoutLeft | LayoutRight | None = None
-) -> Any:
+) -> Layout:
     """Return the layout of a shape, of a shape and a `stride`, or with several layouts as its modes, its `parts`.
 
     The strides may be `LayoutLeft()` or `LayoutRight()`.
@@ -477,7 +498,16 @@ def _lowest_bit(mask: int) -> int:
 # Native results, as CuTe has them: static integers, no padding, and views where tensors go in.
 
 
-def on_tensors(function: Callable[..., Any]) -> Callable[..., Any]:
+class OnTensors(Protocol[_Options]):
+    """A function of layouts that also takes tensors, of which it returns a view."""
+
+    @overload
+    def __call__(self, target: TileTensor, /, *rest: _Options.args, **options: _Options.kwargs) -> TileTensor: ...
+    @overload
+    def __call__(self, target: _Target, /, *rest: _Options.args, **options: _Options.kwargs) -> Layout | Any: ...
+
+
+def on_tensors(function: Callable[Concatenate[Any, _Options], Any]) -> OnTensors[_Options]:
     """Return a `function` of layouts that also takes tensors: the result is a view of the tensor's memory.
 
     >>> from tilewright import cute
@@ -487,15 +517,19 @@ def on_tensors(function: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @wraps(function)
-    def operate(target: object, *arguments: object, **options: Any) -> Any:
+    def operate(target: object, *arguments: _Options.args, **options: _Options.kwargs) -> Any:
         if isinstance(target, TileTensor):
             return target.reshape(function(target.layout, *arguments, **options), allow_resize=True)
         return function(target, *arguments, **options)
 
-    return operate
+    return cast("OnTensors[_Options]", operate)
 
 
-def as_cute(result: object, *operands: object) -> Any:
+@overload
+def as_cute(result: NativeLayout, *operands: object) -> Layout: ...
+@overload
+def as_cute(result: object, *operands: object) -> Layout | Any: ...
+def as_cute(result: object, *operands: object) -> Layout | Any:
     """Return a `result` of the library; its integers are static if all `operands` have static integers.
 
     It is padded only if an operand is: CuTe's own layouts never are.
@@ -527,7 +561,13 @@ def _is_static_operand(operand: object) -> bool:
 # Slices of CuTe: the modes of a layout that a coordinate leaves open, and those that it fixes.
 
 
-def slice_(coord: Any, target: Any) -> Any:  # in either order
+@overload
+def slice_(coord: Coordinate, target: LayoutLike) -> LayoutLike: ...
+@overload
+def slice_(coord: LayoutLike, target: Coordinate) -> LayoutLike: ...
+@overload
+def slice_(coord: Coordinate, target: ShapeArgument) -> tuple[Shape, ...]: ...
+def slice_(coord: Any, target: Any) -> LayoutLike | tuple[Shape, ...]:  # in either order
     """Return the modes or branches of `target` where `coord` has None; a layout may also come first.
 
     >>> from tilewright.cute import Layout
@@ -541,7 +581,11 @@ def slice_(coord: Any, target: Any) -> Any:  # in either order
     return slice_modes(as_tree(coord), as_tree(target))
 
 
-def dice_modes(coord: Coordinate, target: LayoutLike | ShapeArgument) -> Any:
+@overload
+def dice_modes(coord: Coordinate, target: LayoutLike) -> LayoutLike: ...
+@overload
+def dice_modes(coord: Coordinate, target: ShapeArgument) -> Shape: ...
+def dice_modes(coord: Coordinate, target: LayoutLike | ShapeArgument) -> LayoutLike | Shape:
     """Return the modes of a layout, or the branches of a tuple, `target`, where `coord` has an integer: CuTe's `dice`.
 
     >>> from tilewright.cute import Layout
@@ -549,11 +593,14 @@ def dice_modes(coord: Coordinate, target: LayoutLike | ShapeArgument) -> Any:
     (3):(1) (4,) (3, 4)
     """
     coord = as_tree(coord)
-    if not isinstance(coord, tuple) and coord is not None:
-        return target
-    if isinstance(target, NativeLayout):
-        return as_cute(target._restructure(lambda tree, _: _dice(coord, tree), "dice"), target)
-    return _dice(coord, as_tree(target))
+    is_whole = not isinstance(coord, tuple) and coord is not None
+    if isinstance(target, LayoutLike):
+        return target if is_whole else as_cute(target._restructure(lambda tree, _: _dice(coord, tree), "dice"), target)
+    tree: Shape = as_tree(target)
+    return tree if is_whole else _dice(coord, tree)
+
+
+dice = dice_modes
 
 
 def _dice(coord: Coordinate, tree: Nested[object]) -> tuple[Any, ...]:
@@ -566,7 +613,7 @@ def _dice(coord: Coordinate, tree: Nested[object]) -> tuple[Any, ...]:
     return tuple([branch for part, mode in zip(coord, tree, strict=True) for branch in _dice(part, mode)])
 
 
-def slice_and_offset(coord: Coordinate, layout: LayoutLike) -> tuple[Any, Any]:
+def slice_and_offset(coord: Coordinate, layout: LayoutLike) -> tuple[LayoutLike, int | Any]:
     """Return (sublayout, offset): the modes of `layout` where `coord` has None, and the offset of its integers.
 
     >>> from tilewright.cute import Layout

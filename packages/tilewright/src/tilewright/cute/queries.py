@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from math import gcd
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, overload
 
 from .._integers import ceil_div
 from ..errors import LayoutError
@@ -14,6 +14,7 @@ from ..layout import (
     Offset,
     Place,
     ShapeArgument,
+    Stride,
     StrideArgument,
     Swizzle,
     as_integer,
@@ -30,13 +31,20 @@ from ..layout import (
     require_strided,
     tree_depth,
 )
+from ..layout import Shape as NativeShape
 from ..tensor import TileTensor
 from .layout import Layout, as_cute, replace_leaves
+
+__all__ = [
+    "basis_get", "basis_value", "compatible", "congruent", "coshape", "cosize", "depth", "downcast", "front", "get",
+    "is_layout", "is_major", "leading_dim", "mode", "print_latex", "print_layout", "rank", "recast", "recast_layout",
+    "select", "shape", "size", "stride", "take", "upcast", "weakly_congruent",
+]  # fmt: skip
 
 Modes: TypeAlias = "LayoutLike | TileTensor | ShapeArgument"
 
 
-def shape(value: Modes, *modes: int) -> Any:
+def shape(value: Modes, *modes: int) -> NativeShape | Any:
     """Return the shape of `value`, a layout, tensor or shape; with `modes`, of that mode of a mode.
 
     >>> shape(Layout((4, (2, 3)))), shape(Layout((4, (2, 3))), 1), shape(Layout((4, (2, 3))), 1, 0), shape([4, 8])
@@ -46,7 +54,7 @@ def shape(value: Modes, *modes: int) -> Any:
     return get(form.shape if isinstance(form, LayoutLike) else as_tree(form), *modes)
 
 
-def stride(layout: LayoutLike | TileTensor, *modes: int) -> Any:
+def stride(layout: LayoutLike | TileTensor, *modes: int) -> Stride | Any:
     """Return the strides of a layout or tensor; with `modes`, of that mode of a mode.
 
     >>> stride(Layout((4, (2, 3)))), stride(Layout((4, (2, 3))), 1, 0)
@@ -56,7 +64,11 @@ def stride(layout: LayoutLike | TileTensor, *modes: int) -> Any:
     return get(strided.stride, *modes)
 
 
-def get(value: Modes, *modes: int) -> Any:
+@overload
+def get(value: LayoutLike, *modes: int) -> Layout | Any: ...
+@overload
+def get(value: ShapeArgument, *modes: int) -> NativeShape: ...
+def get(value: LayoutLike | ShapeArgument, *modes: int) -> Layout | NativeShape | Any:
     """Return a mode of `value`, a layout or a tuple: CuTe's `get<1>`; with several `modes`, a mode of that mode.
 
     >>> print(get(Layout((4, (2, 3))), 1), get((4, (2, 3)), 1, 0))
@@ -67,7 +79,11 @@ def get(value: Modes, *modes: int) -> Any:
     return value
 
 
-def mode(value: Modes, k: int) -> Any:
+@overload
+def mode(value: LayoutLike, k: int) -> Layout | Any: ...
+@overload
+def mode(value: ShapeArgument, k: int) -> NativeShape: ...
+def mode(value: LayoutLike | ShapeArgument, k: int) -> Layout | NativeShape | Any:
     """Return mode `k` of a layout or shape, `value`.
 
     >>> print(mode(Layout((4, (2, 3))), 1), mode((4, (2, 3)), 1))
@@ -81,7 +97,11 @@ def mode(value: Modes, k: int) -> Any:
     return branches[k]
 
 
-def take(value: LayoutLike | ShapeArgument, begin: int, end: int) -> Any:
+@overload
+def take(value: LayoutLike, begin: int, end: int) -> Layout | Any: ...
+@overload
+def take(value: ShapeArgument, begin: int, end: int) -> tuple[NativeShape, ...]: ...
+def take(value: LayoutLike | ShapeArgument, begin: int, end: int) -> Layout | tuple[NativeShape, ...] | Any:
     """Return the modes of `value`, a layout or tuple, from `begin` up to but not including `end`: CuTe's `take<0, 2>`.
 
     >>> print(take(Layout((2, 3, 4)), 1, 3), take((2, 3, 4), 0, 2))
@@ -92,7 +112,11 @@ def take(value: LayoutLike | ShapeArgument, begin: int, end: int) -> Any:
     return as_tuple(as_tree(value))[begin:end]
 
 
-def front(value: LayoutLike | ShapeArgument) -> Any:
+@overload
+def front(value: LayoutLike) -> Layout | Any: ...
+@overload
+def front(value: ShapeArgument) -> NativeShape: ...
+def front(value: LayoutLike | ShapeArgument) -> Layout | NativeShape | Any:
     """Return the first leaf of `value`, a nested tuple, or the first mode of a layout down to its first leaf.
 
     >>> front(((4, 2), 3)), front(4), str(front(Layout(((4, 2), 3))))
@@ -114,7 +138,7 @@ def size(value: Modes | Swizzle, *modes: int) -> int:
     return int(as_integer(product(shape(value, *modes)), "a shape"))
 
 
-def cosize(layout: LayoutLike, *modes: int) -> Any:
+def cosize(layout: LayoutLike, *modes: int) -> int | Any:
     """Return the size of the smallest buffer that holds every offset of a layout, or of the mode that `modes` name.
 
     Compositions are included; CuTe gives the result of the inner layout, whatever the outer one does to its offsets.
@@ -125,7 +149,7 @@ def cosize(layout: LayoutLike, *modes: int) -> Any:
     return require_layout(get(layout, *modes), "cosize").cosize
 
 
-def coshape(layout: LayoutLike) -> Any:
+def coshape(layout: LayoutLike) -> NativeShape:
     """Return the extents that the results of a layout stay below: an integer, or one per basis stride.
 
     >>> from tilewright import cute
@@ -148,10 +172,11 @@ def rank(value: Modes, *modes: int) -> int:
     >>> rank(Layout((4, 8))), rank(Layout(4)), rank((4, 8)), rank(4), rank((4, (2, 3, 5)), 1)
     (2, 1, 2, 0, 3)
     """
-    value = get(value, *modes)
-    if isinstance(value, LayoutLike):
-        return value.rank
-    return len(value) if isinstance(value, (tuple, list)) else 0
+    form: Any = value
+    part = get(form, *modes)
+    if isinstance(part, LayoutLike):
+        return part.rank
+    return len(part) if isinstance(part, (tuple, list)) else 0
 
 
 def depth(value: Modes, *modes: int) -> int:
@@ -163,7 +188,7 @@ def depth(value: Modes, *modes: int) -> int:
     return tree_depth(shape(value, *modes))
 
 
-def select(layout: LayoutLike, *modes: int) -> Any:
+def select(layout: LayoutLike, *modes: int) -> Layout | Any:
     """Return the layout of some `modes` of `layout`, in that order: CuTe's `select<0, 2>`. Offset and padding stay.
 
     >>> print(select(Layout((2, 3, 4)), 2, 0), select(Layout((2, 3, 4)) + 5, 2, 0))
@@ -219,7 +244,7 @@ def is_major(mode: int, stride: StrideArgument) -> bool:
     return any(leaf == 1 for leaf in leaves(get(as_tree(stride), mode)))
 
 
-def leading_dim(shape: ShapeArgument, stride: StrideArgument) -> Any:
+def leading_dim(shape: ShapeArgument, stride: StrideArgument) -> int | tuple[int, ...] | None:
     """Return the mode of `stride` 1, preferring one whose `shape` has more than one element; None if there is none.
 
     A nested mode is named by its path.
@@ -240,7 +265,7 @@ def _leaf_paths(shape: Any, stride: Any, path: tuple[int, ...]) -> list[tuple[tu
     return [leaf for k, (n, d) in pairs for leaf in _leaf_paths(n, d, (*path, k))]
 
 
-def basis_value(basis: Offset) -> Any:
+def basis_value(basis: Offset) -> int:
     """Return the amount of a basis stride, such as 3 of `3 * E(1)`; an integer is returned as it is.
 
     >>> from tilewright import cute
@@ -250,7 +275,11 @@ def basis_value(basis: Offset) -> Any:
     return next(iter(basis.values())) if isinstance(basis, Place) else basis
 
 
-def basis_get(basis: Offset, value: Modes) -> Any:
+@overload
+def basis_get(basis: Offset, value: LayoutLike) -> Layout | Any: ...
+@overload
+def basis_get(basis: Offset, value: ShapeArgument) -> NativeShape: ...
+def basis_get(basis: Offset, value: LayoutLike | ShapeArgument) -> Layout | NativeShape | Any:
     """Return the mode of `value` that a basis stride names: `get` along its path; of an integer, `value` itself.
 
     >>> from tilewright import cute

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar, cast
 
 from ..analysis import CopyAtom, MatrixAtom, atoms
 from ..errors import LayoutError
@@ -33,19 +33,24 @@ from .algebra import logical_divide, raked_product, tiled_product, zipped_divide
 from .layout import from_native, make_identity_layout, slice_and_offset
 from .queries import upcast
 
+__all__ = [
+    "ThreadMma", "TiledCopy", "TiledMma", "inner_partition", "local_partition", "local_tile", "make_identity_tensor",
+    "make_tensor", "make_tiled_copy", "make_tiled_mma", "outer_partition",
+]  # fmt: skip
+
 _OPERAND_MODES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}  # of M, N and K
 
-Partitioned: TypeAlias = "LayoutLike | TileTensor"
+Part = TypeVar("Part", LayoutLike, TileTensor)  # a layout has a layout as its part, and a tensor a tensor
 Projection: TypeAlias = "ShapeArgument | tuple[Projection, ...] | None"  # None leaves a mode out
 Permutations: TypeAlias = "LayoutArgument | tuple[LayoutArgument | None, ...]"
 
 
-def _partition(target: Partitioned, divide: Callable[[LayoutLike], LayoutLike], coord: Coordinate) -> Any:
+def _partition(target: Part, divide: Callable[[LayoutLike], LayoutLike], coord: Coordinate) -> Part:
     """Return the part of a divided layout or tensor that a coordinate selects."""
-    layout = target.layout if isinstance(target, TileTensor) else target
-    part, offset = slice_and_offset(coord, divide(layout))
+    whole: Any = target
+    part, offset = slice_and_offset(coord, divide(whole.layout if isinstance(whole, TileTensor) else whole))
     selected = part + offset if offset else part
-    return target.reshape(selected, allow_resize=True) if isinstance(target, TileTensor) else selected
+    return cast(Part, whole.reshape(selected, allow_resize=True) if isinstance(whole, TileTensor) else selected)
 
 
 def _compose_first(layout: LayoutLike, inner: Layout) -> Any:
@@ -67,7 +72,7 @@ class TiledMma:
     permutations: tuple[Any, Any, Any] = (None, None, None)
 
     @property
-    def thread_layout(self) -> Any:
+    def thread_layout(self) -> LayoutLike:
         """The layout of threads: (thread of the atom, M, N, K).
 
         >>> print(make_tiled_mma("SM80_16x8x8_F32F16F16F32_TN", Layout((2, 2, 1))).thread_layout)
@@ -109,13 +114,13 @@ class TiledMma:
         flat = _thread_coordinate(self.thread_layout, thread)
         return flat[0], tuple([flat[1 + k] for k in _OPERAND_MODES[operand]])
 
-    def _partition(self, target: Partitioned, thread: int, operand: str) -> Any:
+    def _partition(self, target: Part, thread: int, operand: str) -> Part:
         def divide(layout: LayoutLike) -> Any:
             return self._divide(layout, operand)
 
         return _partition(target, divide, (self._coordinate(thread, operand), (None, (None, None))))
 
-    def partition_A(self, target: Partitioned, thread: int) -> Any:  # noqa: N802  (CuTe's name)
+    def partition_A(self, target: Part, thread: int) -> Part:  # noqa: N802  (CuTe's name)
         """Return the share of `thread` in operand A, `target`, of M x K: (values, rest of M, rest of K).
 
         >>> mma = make_tiled_mma("SM80_16x8x16_F32F16F16F32_TN", Layout((2, 2, 1)))
@@ -124,7 +129,7 @@ class TiledMma:
         """
         return self._partition(target, thread, "A")
 
-    def partition_B(self, target: Partitioned, thread: int) -> Any:  # noqa: N802  (CuTe's name)
+    def partition_B(self, target: Part, thread: int) -> Part:  # noqa: N802  (CuTe's name)
         """Return the share of `thread` in operand B, `target`, of N x K: (values, rest of N, rest of K).
 
         >>> mma = make_tiled_mma("SM80_16x8x16_F32F16F16F32_TN", Layout((2, 2, 1)))
@@ -133,7 +138,7 @@ class TiledMma:
         """
         return self._partition(target, thread, "B")
 
-    def partition_C(self, target: Partitioned, thread: int) -> Any:  # noqa: N802  (CuTe's name)
+    def partition_C(self, target: Part, thread: int) -> Part:  # noqa: N802  (CuTe's name)
         """Return the share of `thread` in operand C, `target`, of M x N: (values, rest of M, rest of N).
 
         >>> mma = make_tiled_mma("SM80_16x8x16_F32F16F16F32_TN", Layout((2, 2, 1)))
@@ -153,7 +158,7 @@ class TiledMma:
 
     get_thread_slice = get_slice
 
-    def layout_tv(self, operand: str) -> Any:
+    def layout_tv(self, operand: str) -> Layout:
         """Return the layout of an operand over all threads and their values, in one tile: CuTe's `get_layoutC_TV`.
 
         >>> print(make_tiled_mma("SM80_8x8x4_F64F64F64F64_TN", Layout((1, 2, 1))).layout_tv("C"))
@@ -176,15 +181,15 @@ class ThreadMma:
     mma: TiledMma
     thread: int
 
-    def partition_A(self, target: Partitioned) -> Any:  # noqa: N802  (CuTe's name)
+    def partition_A(self, target: Part) -> Part:  # noqa: N802  (CuTe's name)
         """Return the thread's part of operand A, `target`."""
         return self.mma.partition_A(target, self.thread)
 
-    def partition_B(self, target: Partitioned) -> Any:  # noqa: N802  (CuTe's name)
+    def partition_B(self, target: Part) -> Part:  # noqa: N802  (CuTe's name)
         """Return the thread's part of operand B, `target`."""
         return self.mma.partition_B(target, self.thread)
 
-    def partition_C(self, target: Partitioned) -> Any:  # noqa: N802  (CuTe's name)
+    def partition_C(self, target: Part) -> Part:  # noqa: N802  (CuTe's name)
         """Return the thread's part of operand C, `target`."""
         return self.mma.partition_C(target, self.thread)
 
@@ -264,7 +269,7 @@ class TiledCopy:
         tiled = zipped_divide(layout, self.tiler)
         return compose(tiled, (whole, None))
 
-    def _partition(self, target: Partitioned, thread: int, side: Layout) -> Any:
+    def _partition(self, target: Part, thread: int, side: Layout) -> Part:
         def divide(layout: LayoutLike) -> Any:
             return self._divide(layout, side)
 
@@ -273,7 +278,7 @@ class TiledCopy:
         rests = (None,) * len(self.tiler)
         return _partition(target, divide, ((thread, None), rests))
 
-    def partition_S(self, target: Partitioned, thread: int) -> Any:  # noqa: N802  (CuTe's name)
+    def partition_S(self, target: Part, thread: int) -> Part:  # noqa: N802  (CuTe's name)
         """Return the part of a layout or tensor, `target`, that `thread` reads: (values, rest, rest, ...).
 
         >>> copy = make_tiled_copy("UniversalCopy<uint128_t>", 32, Layout((32, 8), (8, 1)), Layout((1, 4)))
@@ -282,7 +287,7 @@ class TiledCopy:
         """
         return self._partition(target, thread, self.atom.source)
 
-    def partition_D(self, target: Partitioned, thread: int) -> Any:  # noqa: N802  (CuTe's name)
+    def partition_D(self, target: Part, thread: int) -> Part:  # noqa: N802  (CuTe's name)
         """Return the part of a layout or tensor, `target`, that `thread` writes: (values, rest, rest, ...).
 
         >>> copy = make_tiled_copy("UniversalCopy<uint32_t>", 32, Layout((4, 8), (8, 1)))
@@ -361,9 +366,7 @@ def make_tensor(storage: Storage, layout: LayoutLike | None = None) -> TileTenso
     return TileTensor(storage, layout)
 
 
-def local_tile(
-    tensor: NativeLayout | TileTensor, tiler: ShapeArgument, coord: Coordinate, proj: Projection = None
-) -> Any:
+def local_tile(tensor: Part, tiler: ShapeArgument, coord: Coordinate, proj: Projection = None) -> Part:
     """Return the tile at `coord` of the grid of tiles of a tensor or layout.
 
     With `proj`, such as `(1, None, 1)`, only the entries of `tiler` and `coord` where it is not None are used. For a
@@ -377,9 +380,9 @@ def local_tile(
     ((2,4),2):((8,1),4)
     """
     sizes, position = _project(tiler, proj), _project(coord, proj)
-    if isinstance(tensor, NativeLayout):
-        return zipped_divide(tensor, sizes)(None, position)
-    return tensor.tile[sizes](*position)
+    whole: Any = tensor
+    is_layout = isinstance(whole, NativeLayout)
+    return cast(Part, zipped_divide(whole, sizes)(None, position) if is_layout else whole.tile[sizes](*position))
 
 
 def local_partition(tensor: TileTensor, threads: NativeLayout, index: int, proj: Projection = None) -> TileTensor:
@@ -397,7 +400,7 @@ def local_partition(tensor: TileTensor, threads: NativeLayout, index: int, proj:
     return tensor.distribute[threads](index)
 
 
-def make_identity_tensor(shape: ShapeArgument) -> Any:
+def make_identity_tensor(shape: ShapeArgument) -> Layout:
     """Return the tensor whose elements are their own coordinates in `shape`: a layout over basis strides.
 
     >>> make_identity_tensor((4, 8))(2, 5)
@@ -406,7 +409,7 @@ def make_identity_tensor(shape: ShapeArgument) -> Any:
     return make_identity_layout(shape)
 
 
-def inner_partition(tensor: NativeLayout | TileTensor, tiler: ShapeArgument, coord: Coordinate) -> Any:
+def inner_partition(tensor: Part, tiler: ShapeArgument, coord: Coordinate) -> Part:
     """Return the tile of extents `tiler` at `coord` of a `tensor` or layout, as `local_tile` does.
 
     >>> from tilewright import cute
@@ -416,14 +419,15 @@ def inner_partition(tensor: NativeLayout | TileTensor, tiler: ShapeArgument, coo
     return local_tile(tensor, tiler, coord)
 
 
-def outer_partition(layout: NativeLayout, tiler: ShapeArgument, coord: Coordinate) -> Any:
+def outer_partition(layout: NativeLayout, tiler: ShapeArgument, coord: Coordinate) -> LayoutLike:
     """Return the grid of tiles of extents `tiler` of a layout, at one `coord` inside the tile: what one thread has.
 
     >>> from tilewright import cute
     >>> print(outer_partition(cute.Layout((4, 8), (8, 1)), (2, 4), (1, 1)))
     ((2,2)):((16,4))
     """
-    return zipped_divide(layout, as_tuple(tiler))(as_tuple(coord), None)
+    grid: LayoutLike = zipped_divide(layout, as_tuple(tiler))(as_tuple(coord), None)
+    return grid
 
 
 def _project(entries: Nested[object], proj: Projection) -> tuple[Any, ...]:

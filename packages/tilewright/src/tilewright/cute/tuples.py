@@ -7,7 +7,7 @@ from abc import ABC
 from collections.abc import Callable
 from itertools import zip_longest
 from math import gcd
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 from .._integers import ceil_div as divide_up
 from ..errors import LayoutError
@@ -26,6 +26,16 @@ from ..layout import (
     prefix_product,
     product,
 )
+
+__all__ = [
+    "Integer", "ceil_div", "crd2crd", "crd2idx", "elem_geq", "elem_gtr", "elem_leq", "elem_less", "elem_scale",
+    "evenly_divides", "has_none", "idx2crd", "inner_product", "is_int", "is_tuple", "make_coord", "make_shape",
+    "make_step", "make_stride", "make_tile", "make_tuple", "product_like", "reverse", "round_up", "safe_div",
+    "shape_div", "shape_mod", "signum", "tuple_max",
+]  # fmt: skip
+
+
+_Item = TypeVar("_Item")
 
 
 def is_tuple(value: object) -> bool:
@@ -58,7 +68,7 @@ class Integer(ABC):  # noqa: B024  (nothing is made of it: it only answers isins
         return issubclass(subclass, int) and not issubclass(subclass, bool)
 
 
-def make_tuple(*items: Any) -> tuple[Any, ...]:
+def make_tuple(*items: _Item) -> tuple[_Item, ...]:
     """Return `items` as a tuple: CuTe's `make_tuple`, `make_shape`, `make_stride`, `make_coord` and `make_tile`.
 
     >>> make_tuple(4, (2, 3)), make_shape(4), make_coord(1, None)
@@ -97,7 +107,7 @@ def ceil_div(a: Shape, b: Shape) -> Shape:
     return tuple(quotients)
 
 
-def reverse(value: ShapeArgument) -> tuple[Any, ...]:
+def reverse(value: ShapeArgument) -> tuple[Shape, ...]:
     """Return a tuple, `value`, in reverse order; nested ones stay as they are.
 
     >>> reverse((1, (2, 3), 4))
@@ -106,7 +116,15 @@ def reverse(value: ShapeArgument) -> tuple[Any, ...]:
     return as_tuple(as_tree(value))[::-1]
 
 
-def round_up(a: Shape, b: Shape) -> Any:
+@overload
+def round_up(a: int, b: int) -> int: ...
+
+
+@overload
+def round_up(a: Shape, b: Shape) -> Shape: ...
+
+
+def round_up(a: Shape, b: Shape) -> Shape:
     """Return the smallest multiple of `b` that is not below `a`: mode by mode for tuples, as in `ceil_div`.
 
     >>> round_up(10, 4), round_up((10, 7), (4, 2))
@@ -151,7 +169,7 @@ def inner_product(a: ShapeArgument, b: ShapeArgument) -> int:
     return sum(x * y for x, y in zip(leaves(as_tree(a)), leaves(as_tree(b)), strict=True))
 
 
-def elem_scale(a: Shape, b: Shape) -> Any:
+def elem_scale(a: Shape, b: Shape) -> Shape:
     """Return `a` with each leaf multiplied by the product of the matching branch of `b`.
 
     >>> elem_scale((2, 3), (4, (5, 2)))
@@ -182,7 +200,7 @@ def has_none(tree: Nested[object]) -> bool:
     return any(leaf is None for leaf in leaves(tree))
 
 
-def shape_div(shape: Shape, divisor: Shape) -> Any:
+def shape_div(shape: Shape, divisor: Shape) -> Shape:
     """Return `shape` divided by `divisor`, leftmost mode first.
 
     At every leaf one of the two numbers must divide the other. A tuple as divisor divides a tuple mode by mode, and
@@ -209,7 +227,7 @@ def shape_div(shape: Shape, divisor: Shape) -> Any:
     return -(-shape // divisor)
 
 
-def shape_mod(shape: Shape, modulus: int) -> Any:
+def shape_mod(shape: Shape, modulus: int) -> Shape:
     """Return the part of `shape` that `shape_div` by `modulus` removes, leftmost mode first.
 
     >>> shape_mod((4, 6), 8), shape_mod(12, 4)
@@ -235,7 +253,7 @@ def safe_div(a: int, b: int) -> int:
     return a // b
 
 
-def crd2idx(crd: Coordinate, shape: ShapeArgument | LayoutLike, stride: ShapeArgument | None = None) -> Any:
+def crd2idx(crd: Coordinate, shape: ShapeArgument | LayoutLike, stride: ShapeArgument | None = None) -> int | Any:
     """Return the offset of a coordinate `crd` of `shape` under `stride`, without strides its colexicographic index.
 
     An integer is a colexicographic index; None counts as 0.
@@ -272,7 +290,7 @@ def _crd2idx(crd: Any, shape: Any, stride: Any) -> Any:
     return total + _crd2idx(crd, shape[-1], stride[-1]) if shape else total
 
 
-def idx2crd(idx: Coordinate, shape: ShapeArgument | LayoutLike, stride: ShapeArgument | None = None) -> Any:
+def idx2crd(idx: Coordinate, shape: ShapeArgument | LayoutLike, stride: ShapeArgument | None = None) -> Shape | Any:
     """Return the coordinate of an index `idx` of `shape`; with `stride`, of an offset: `(idx // stride) % shape`.
 
     >>> idx2crd(22, (4, 8)), idx2crd(21, (4, 8), (8, 1)), idx2crd((2, 5), ((2, 2), (4, 2)))
@@ -307,7 +325,7 @@ def _divide(index: Any, extent: int) -> tuple[Any, Any]:
     return quotient, index - quotient * extent
 
 
-def crd2crd(crd: Coordinate, dst_shape: ShapeArgument, src_shape: ShapeArgument | None = None) -> Any:
+def crd2crd(crd: Coordinate, dst_shape: ShapeArgument, src_shape: ShapeArgument | None = None) -> Shape | Any:
     """Return the coordinate of `dst_shape` that has the index of `crd` in `src_shape`, in pycute's argument order.
 
     Tuples of one rank are converted mode by mode, for which `src_shape` may be left out.
@@ -328,7 +346,7 @@ def crd2crd(crd: Coordinate, dst_shape: ShapeArgument, src_shape: ShapeArgument 
     return idx2crd(crd, target)
 
 
-def product_like(shape: Shape, profile: Nested[object]) -> Any:
+def product_like(shape: Shape, profile: Nested[object]) -> Shape:
     """Return `shape` with the products of its branches where `profile` has leaves.
 
     >>> product_like(((2, 3), (4, 5)), (0, 0)), product_like(((2, 3), (4, 5)), (0, (0, 0)))

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias, overload
+from typing import NamedTuple, TypeAlias, cast, overload
 
 import numpy as np
 
@@ -57,6 +57,16 @@ from .tensors import (
     tensor_t,
 )
 from .values import Memory, create_empty_tile, linearize, offset_t, packed_layout, pointer, shape_t, tile_empty, tile_t
+
+__all__ = [
+    "blocking_export", "blocking_import", "create_duplex_buffering", "create_export_double_buffering",
+    "create_import_double_buffering", "create_io_tensors", "create_pipeline_iterations", "create_simplex_buffering",
+    "duplex_buffering_t", "event_t", "export", "export_double_buffering_t", "finish_buffering", "get_event", "import_",
+    "import_double_buffering_t", "import_sub_tensor", "io_tensors_t", "join_pipeline_iterations",
+    "pipeline_iterations_t", "record", "schedule", "simplex_buffering_t", "start_duplex_buffering",
+    "start_export_double_buffering", "start_import_double_buffering", "start_simplex_buffering", "step_buffering",
+    "tensors_empty", "wait",
+]  # fmt: skip
 
 # TTL's transactions: import, export, the padding import of a sub tensor, events and waits; and a log of them.
 
@@ -159,11 +169,19 @@ def import_(internal: any_tensor_t, external: any_tensor_t, event: TransferEvent
     >>> buffer.tolist()
     [6, 7, 11, 12]
     """
+    _start_whole("import", internal, external, event)
+
+
+def _start_whole(kind: str, internal: any_tensor_t, external: any_tensor_t, event: TransferEvent) -> None:
+    """Start to move all of a tensor to one of the same shape and type."""
     _validate_shapes(internal, external)
+    if kind == "export" and external.const:
+        raise TransferError(f"cannot export to {type(external).__name__}, which is const; give a mutable tensor")
     box = Box((0, 0, 0), outer_first_shape(internal.shape))
     buffer = native_tensor(InternalTensor, internal, box, box.shape)
-    copies = import_copies(buffer, native_tensor(ExternalTensor, external, box, box.shape))
-    _start_transfer("import", internal, box, box, copies, event)
+    outside = native_tensor(ExternalTensor, external, box, box.shape)
+    copies = import_copies(buffer, outside) if kind == "import" else export_copies(buffer, outside)
+    _start_transfer(kind, internal, box, box, copies, event)
 
 
 def export(internal: any_tensor_t, external: any_tensor_t, event: TransferEvent) -> None:
@@ -179,13 +197,7 @@ def export(internal: any_tensor_t, external: any_tensor_t, event: TransferEvent)
     >>> outside.tolist()
     [0, 7, 8, 0]
     """
-    _validate_shapes(internal, external)
-    if external.const:
-        raise TransferError(f"cannot export to {type(external).__name__}, which is const; give a mutable tensor")
-    box = Box((0, 0, 0), outer_first_shape(internal.shape))
-    buffer = native_tensor(InternalTensor, internal, box, box.shape)
-    copies = export_copies(buffer, native_tensor(ExternalTensor, external, box, box.shape))
-    _start_transfer("export", internal, box, box, copies, event)
+    _start_whole("export", internal, external, event)
 
 
 def blocking_import(internal: any_tensor_t, external: any_tensor_t) -> None:
@@ -395,8 +407,7 @@ class _Direction:
         """Return a tile packed in a buffer, with its offset in the external tensor."""
         outside = self.external
         if tile_empty(tile):
-            nothing: int_sub_tensor_t = build_empty_sub_tensor(int_tensor_t, outside.dtype)
-            return nothing
+            return cast(int_sub_tensor_t, build_empty_sub_tensor(int_tensor_t, outside.dtype))
         base = self.buffers[buffer]
         layout = packed_layout(tile.shape)
         tensor = build_tensor(int_tensor_t, base, tile.shape, layout, outside.elem_size, dtype=outside.dtype)

@@ -26,6 +26,8 @@ from .tensors import (
 )
 from .values import TYPES, vector_type
 
+__all__ = ["valid_int_tensor", "valid_tensors"]
+
 _TYPED = f"(?:{'|'.join(['void', *TYPES])})_"
 _SCHEMES = ("import_double", "export_double", "duplex", "simplex")
 _KINDS: dict[str, type[tensor_t]] = {kind.__name__.removesuffix("_tensor_t"): kind for kind in SUB_TENSOR_OF}
@@ -46,7 +48,7 @@ def _make_public_function(
     return public
 
 
-def tensor_functions(prefix: str, kind: type[tensor_t]) -> list[Callable[..., Any]]:
+def tensor_functions(prefix: str, kind: type[tensor_t]) -> list[Callable[..., object]]:
     """Return the public functions of one kind of tensor, named with `prefix`.
 
     >>> [function.__name__ for function in tensor_functions("const_int", tensors.const_int_tensor_t)][:2]
@@ -143,7 +145,7 @@ def valid_tensors(io_tensors: buffering.io_tensors_t) -> bool:
     return not buffering.tensors_empty(io_tensors)
 
 
-def typed_name(name: str) -> Any:
+def typed_name(name: str) -> object:
     """Return the class or function of a name with an element type in it, or a vector type; None for any other name.
 
     >>> typed_name("const_ext_uchar_sub_tensor_t").__name__
@@ -174,3 +176,7 @@ def dump(value: object) -> None:
     shape_t(width=4, height=3, depth=1)
     """
     print(repr(value))
+
+
+_DUMPED = ("shape", "layout", "offset", "overlap", "augmentation", "tile", "tiler")
+FUNCTIONS |= {f"dump_{name}": dump for name in (*_DUMPED, "int_tensor", "int_sub_tensor", "ext_tensor")}

@@ -43,6 +43,14 @@ from .values import (
     tile_t,
 )
 
+__all__ = [
+    "const_ext_sub_tensor_t", "const_ext_tensor_t", "const_int_sub_tensor_t", "const_int_tensor_t",
+    "create_overlap_tiler", "create_tile", "create_tiler", "ext_sub_tensor_t", "ext_tensor_t", "get_tile",
+    "get_tile_column_major", "int_sub_tensor_t", "int_tensor_t", "number_of_tiles", "read_tensor", "tiler_t",
+    "tiles_in_depth", "tiles_in_height", "tiles_in_width", "to_const_sub_tensor", "to_const_tensor",
+    "to_void_sub_tensor", "to_void_tensor", "valid_tile_id", "write_tensor",
+]  # fmt: skip
+
 # TTL's tiler, over `tilewright.tiling.Tiler` with the axes turned round.
 
 
@@ -66,7 +74,7 @@ class tiler_t(struct_t, Drawable):
 
     @property
     def row_major(self) -> Tiler:
-        """The tiler of the core, x fastest.
+        """The native tiler, x fastest.
 
         >>> create_tiler(shape_t(10, 7), shape_t(4, 3)).row_major.grid
         (1, 3, 3)
@@ -75,7 +83,7 @@ class tiler_t(struct_t, Drawable):
 
     @property
     def column_major(self) -> Tiler:
-        """The tiler of the core, y fastest.
+        """The native tiler, y fastest.
 
         >>> create_tiler(shape_t(10, 7), shape_t(4, 3)).column_major.order
         'col_major'
@@ -148,7 +156,7 @@ _cached_tiler = lru_cache(maxsize=64)(Tiler)
 
 
 def outer_first_shape(shape: shape_t) -> tuple[int, int, int]:
-    """Return a shape as the core writes it: outermost first.
+    """Return a shape as the library writes it: outermost first.
 
     >>> outer_first_shape(shape_t(4, 3, 2))
     (2, 3, 4)
@@ -157,7 +165,7 @@ def outer_first_shape(shape: shape_t) -> tuple[int, int, int]:
 
 
 def outer_first_offset(offset: offset_t) -> tuple[int, int, int]:
-    """Return an offset as the core writes it: outermost first.
+    """Return an offset as the library writes it: outermost first.
 
     >>> outer_first_offset(offset_t(4, 3, 2))
     (2, 3, 4)
@@ -166,7 +174,7 @@ def outer_first_offset(offset: offset_t) -> tuple[int, int, int]:
 
 
 def from_box(box: Box) -> tile_t:
-    """Return a tile of the core as TTL writes it.
+    """Return a native tile as TTL writes it.
 
     >>> from_box(Box((0, 0, 1), (2, 3, 4)))
     tile_t(shape=shape_t(width=4, height=3, depth=2), offset=offset_t(x=1, y=0, z=0))
@@ -312,7 +320,7 @@ class tensor_t(struct_t, Drawable):
     def native(self) -> TileTensor | Layout:
         """The native tensor, for drawing: the memory seen through the spacings, from the base on.
 
-        It is the layout alone if elements are no numbers of the core, such as vectors and structs.
+        It is the layout alone if elements are not numbers of the library, such as vectors and structs.
 
         >>> tensor = build_tensor(ext_tensor_t, np.arange(40), shape_t(3, 2), layout_t(10), offset_t(1, 2), 8)
         >>> tensor.native[1, 2].item(), tensor.native.layout
@@ -450,6 +458,8 @@ class const_ext_sub_tensor_t(sub_tensor_t):
     """A part of a tensor, in external memory, that must not be written."""
 
 
+_Tensor = TypeVar("_Tensor", bound=tensor_t)
+_SubTensor = TypeVar("_SubTensor", bound=sub_tensor_t)
 any_tensor_t: TypeAlias = "tensor_t | sub_tensor_t"
 """A tensor of any kind, or a part of one."""
 
@@ -459,16 +469,10 @@ SUB_TENSOR_OF: dict[type[tensor_t], type[sub_tensor_t]] = {
     ext_tensor_t: ext_sub_tensor_t,
     const_ext_tensor_t: const_ext_sub_tensor_t,
 }
-CONST_TENSOR_OF: dict[type[tensor_t], type[tensor_t]] = {
-    int_tensor_t: const_int_tensor_t,
-    const_int_tensor_t: const_int_tensor_t,
-    ext_tensor_t: const_ext_tensor_t,
-    const_ext_tensor_t: const_ext_tensor_t,
-}
 
 
 def build_tensor(
-    kind: type[tensor_t],
+    kind: type[_Tensor],
     base: Memory,
     shape: shape_t | tile_t | None = None,
     *arguments: layout_t | offset_t | int,
@@ -479,7 +483,7 @@ def build_tensor(
     offset: offset_t | None = None,
     elem_size: int | None = None,
     dtype: npt.DTypeLike | None = None,
-) -> Any:
+) -> _Tensor:
     """Return a tensor of a kind from any of the documented forms of its constructor.
 
     After base and shape, or a tile, come: nothing, elem_size, layout, layout and elem_size, or layout, offset and
@@ -570,7 +574,7 @@ def _element_dtype(dtype: npt.DTypeLike | None, size: int) -> np.dtype[Any]:
     return known if known is not None and known.itemsize == size else np.dtype(f"V{size}")
 
 
-def build_sub_tensor(kind: type[tensor_t], *arguments: Any) -> Any:
+def build_sub_tensor(kind: type[tensor_t], *arguments: Any) -> sub_tensor_t:
     """Return a sub tensor of a kind from any of the four forms of its constructor.
 
     >>> space = build_tensor(const_ext_tensor_t, np.zeros(70, np.int16), shape_t(10, 7))
@@ -602,13 +606,13 @@ def build_sub_tensor(kind: type[tensor_t], *arguments: Any) -> Any:
 
 def _convert_kind(kind: type[tensor_t], tensor: any_tensor_t) -> tensor_t:
     """Return a tensor as another kind with the same content; raise if const would become mutable."""
-    plain = tensor.tensor if isinstance(tensor, sub_tensor_t) else tensor
-    if plain.const and not kind.const:
+    whole = tensor.tensor if isinstance(tensor, sub_tensor_t) else tensor
+    if whole.const and not kind.const:
         raise TransferError(f"{type(tensor).__name__} is const; create a const tensor from it")
-    return kind(plain.base, plain.elem_size, plain.layout, plain.shape, plain.dtype)
+    return kind(whole.base, whole.elem_size, whole.layout, whole.shape, whole.dtype)
 
 
-def build_empty_tensor(kind: type[tensor_t], dtype: npt.DTypeLike | None = None) -> Any:
+def build_empty_tensor(kind: type[_Tensor], dtype: npt.DTypeLike | None = None) -> _Tensor:
     """Return a tensor of a kind that holds nothing.
 
     >>> build_empty_tensor(int_tensor_t).shape
@@ -617,7 +621,7 @@ def build_empty_tensor(kind: type[tensor_t], dtype: npt.DTypeLike | None = None)
     return kind(None, 0, layout_t(), shape_t(0, 1, 1), None if dtype is None else np.dtype(dtype))
 
 
-def build_empty_sub_tensor(kind: type[tensor_t], dtype: npt.DTypeLike | None = None) -> Any:
+def build_empty_sub_tensor(kind: type[tensor_t], dtype: npt.DTypeLike | None = None) -> sub_tensor_t:
     """Return a sub tensor of a kind that holds nothing.
 
     >>> build_empty_sub_tensor(int_tensor_t).origin.shape
@@ -649,16 +653,16 @@ def require_internal(tensor: any_tensor_t, name: str) -> any_tensor_t:
     return tensor
 
 
-def to_const_tensor(tensor: tensor_t) -> Any:
+def to_const_tensor(tensor: tensor_t) -> tensor_t:
     """Return the same `tensor`, const.
 
     >>> to_const_tensor(build_tensor(int_tensor_t, bytearray(4), shape_t(4), 1)).const
     True
     """
-    return _convert_kind(CONST_TENSOR_OF[type(tensor)], tensor)
+    return _convert_kind(const_int_tensor_t if tensor.internal else const_ext_tensor_t, tensor)
 
 
-def to_void_tensor(tensor: tensor_t) -> Any:
+def to_void_tensor(tensor: _Tensor) -> _Tensor:
     """Return the same `tensor`, of plain bytes.
 
     >>> to_void_tensor(build_tensor(int_tensor_t, np.zeros(4, np.int16), shape_t(4))).dtype
@@ -668,7 +672,7 @@ def to_void_tensor(tensor: tensor_t) -> Any:
     return type(tensor)(base, tensor.elem_size, tensor.layout, tensor.shape, np.dtype(f"V{tensor.elem_size}"))
 
 
-def to_const_sub_tensor(tensor: sub_tensor_t) -> Any:
+def to_const_sub_tensor(tensor: sub_tensor_t) -> sub_tensor_t:
     """Return the sub tensor `tensor`, const.
 
     >>> to_const_sub_tensor(
@@ -680,7 +684,7 @@ def to_const_sub_tensor(tensor: sub_tensor_t) -> Any:
     return SUB_TENSOR_OF[type(inner)](inner, tensor.origin)
 
 
-def to_void_sub_tensor(tensor: sub_tensor_t) -> Any:
+def to_void_sub_tensor(tensor: _SubTensor) -> _SubTensor:
     """Return the sub tensor `tensor`, of plain bytes.
 
     >>> to_void_sub_tensor(build_sub_tensor(int_tensor_t, build_tensor(int_tensor_t, np.zeros(4), shape_t(4)))).dtype

@@ -17,6 +17,13 @@ from ..errors import CoordinateError, LayoutError, TransferError
 from ..formats import fit_values
 from ..layout import Layout, row_major
 
+__all__ = [
+    "ARRAYSIZE", "MAX", "SIZEOF", "augmentation_t", "augmented_dim_t", "ceil_of_a_div_b", "create_augmentation",
+    "create_empty_tile", "create_ext_layout", "create_int_layout", "create_layout", "create_offset", "create_overlap",
+    "create_shape", "dim_t", "layout_t", "linearize", "offset_dim_t", "offset_t", "overlap_dim_t", "overlap_t",
+    "pointer", "shape_empty", "shape_t", "tile_empty", "tile_t",
+]  # fmt: skip
+
 # Structs of C in Python: fields are assigned and copied as C does it, and have their kinds.
 
 _Struct = TypeVar("_Struct", bound="struct_t")
@@ -442,7 +449,7 @@ def describe_offset(offset: offset_t, shape: shape_t) -> str:
 
 
 def significant_axes(shape: shape_t) -> tuple[int, ...]:
-    """Return the extents as the core writes them, outermost first, without depth and height if they are 1.
+    """Return the extents as the library writes them, outermost first, without depth and height if they are 1.
 
     >>> significant_axes(shape_t(4, 3)), significant_axes(shape_t(4)), significant_axes(shape_t(4, 1, 2))
     ((3, 4), (4,), (2, 1, 4))

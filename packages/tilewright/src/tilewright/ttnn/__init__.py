@@ -4,181 +4,24 @@
 Nothing here imports ttnn or torch: both can be used beside it in one process.
 """
 
-from .config import (
-    DRAM_MEMORY_CONFIG,
-    L1_BLOCK_SHARDED_MEMORY_CONFIG,
-    L1_HEIGHT_SHARDED_MEMORY_CONFIG,
-    L1_MEMORY_CONFIG,
-    L1_WIDTH_SHARDED_MEMORY_CONFIG,
-    MemoryConfig,
-    NdShardSpec,
-    Shape,
-    ShardSpec,
-    TensorSpec,
-    Tile,
-)
-from .creation import (
-    allocate_tensor_on_device,
-    allocate_tensor_on_host,
-    arange,
-    empty,
-    empty_like,
-    full,
-    full_like,
-    ones,
-    ones_like,
-    zeros,
-    zeros_like,
-)
-from .devices import (
-    BufferPage,
-    ConcatMesh2dToTensor,
-    ConcatMeshToTensor,
-    Device,
-    GetDefaultDevice,
-    MemoryView,
-    MeshComposerConfig,
-    MeshDevice,
-    MeshMapperConfig,
-    MeshToTensor,
-    ReplicateTensorToMesh,
-    SetDefaultDevice,
-    ShardTensor2dMesh,
-    ShardTensorToMesh,
-    TensorToMesh,
-    close_device,
-    close_mesh_device,
-    concat_mesh_to_tensor_composer,
-    create_dram_sharded_mem_config,
-    create_mesh_composer,
-    create_mesh_device,
-    create_mesh_mapper,
-    create_sharded_memory_config,
-    create_sharded_memory_config_,
-    dump_device_memory_state,
-    get_buffer_pages,
-    get_device_ids,
-    get_memory_view,
-    get_num_devices,
-    manage_device,
-    open_device,
-    open_mesh_device,
-    replicate_tensor_to_mesh_mapper,
-    shard_tensor_to_mesh_mapper,
-    synchronize_device,
-)
-from .files import as_tensor, dump_tensor, load_tensor
-from .operations import (
-    copy_device_to_host_tensor,
-    copy_host_to_device_tensor,
-    deallocate,
-    from_device,
-    from_numpy,
-    from_torch,
-    get_memory_config,
-    interleaved_to_sharded,
-    pad,
-    permute,
-    reciprocal,
-    reshape,
-    reshard,
-    sharded_to_interleaved,
-    tilize,
-    tilize_with_val_padding,
-    tilize_with_zero_padding,
-    to_device,
-    to_dtype,
-    to_layout,
-    to_memory_config,
-    to_numpy,
-    to_torch,
-    transpose,
-    typecast,
-    unpad,
-    untilize,
-    untilize_with_unpadding,
-)
-from .printing import set_printoptions
-from .slicing import concat, slice, squeeze, unsqueeze, unsqueeze_to_4D
-from .strict_rules import strict
-from .tensor import (
-    TILE_SIZE,
-    Tensor,
-    aggregate_as_tensor,
-    aggregate_tensor,
-    combine_device_tensors,
-    distribute_tensor,
-    from_host_shards,
-    get_device_tensors,
-)
-from .types import (
-    BORROWED_HOST_STORAGE,
-    DEVICE_STORAGE,
-    DEVICE_STORAGE_TYPE,
-    OWNED_HOST_STORAGE,
-    ROW_MAJOR_LAYOUT,
-    TILE_LAYOUT,
-    WIDTH_MULTIPLES,
-    BufferType,
-    CoreCoord,
-    CoreGrid,
-    CoreRange,
-    CoreRangeSet,
-    DataType,
-    DumpTensorMode,
-    Layout,
-    MeshCoordinate,
-    MeshShape,
-    PlacementReplicate,
-    PlacementShard,
-    ShardDistributionStrategy,
-    ShardOrientation,
-    ShardShapeAlignment,
-    ShardStrategy,
-    StorageType,
-    TensorMemoryLayout,
-    TensorTopology,
-    bfloat4_b,
-    bfloat8_b,
-    bfloat16,
-    corerange_to_cores,
-    float32,
-    fp8_e4m3,
-    int8,
-    int32,
-    num_cores_to_corerangeset,
-    split_work_to_cores,
-    uint8,
-    uint16,
-    uint32,
-    width_multiple,
-)
-from .visualizer_report import write_visualizer_report
+from . import config, creation, devices, files, operations, strict_rules, tensor, types, visualizer_report
+from .config import *
+from .creation import *
+from .devices import *
+from .files import *
+from .operations import *
+from .strict_rules import *
+from .tensor import *
+from .types import *
+from .visualizer_report import *
 
-__all__ = [
-    "BORROWED_HOST_STORAGE", "DEVICE_STORAGE", "DEVICE_STORAGE_TYPE", "DRAM_MEMORY_CONFIG",
-    "L1_BLOCK_SHARDED_MEMORY_CONFIG", "L1_HEIGHT_SHARDED_MEMORY_CONFIG", "L1_MEMORY_CONFIG",
-    "L1_WIDTH_SHARDED_MEMORY_CONFIG", "OWNED_HOST_STORAGE", "ROW_MAJOR_LAYOUT", "TILE_LAYOUT", "TILE_SIZE",
-    "WIDTH_MULTIPLES", "BufferPage", "BufferType", "ConcatMesh2dToTensor", "ConcatMeshToTensor", "CoreCoord",
-    "CoreGrid", "CoreRange", "CoreRangeSet", "DataType", "Device", "DumpTensorMode", "GetDefaultDevice", "Layout",
-    "MemoryConfig", "MemoryView", "MeshComposerConfig", "MeshCoordinate", "MeshDevice", "MeshMapperConfig", "MeshShape",
-    "MeshToTensor", "NdShardSpec", "PlacementReplicate", "PlacementShard", "ReplicateTensorToMesh", "SetDefaultDevice",
-    "Shape", "ShardDistributionStrategy", "ShardOrientation", "ShardShapeAlignment", "ShardSpec", "ShardStrategy",
-    "ShardTensor2dMesh", "ShardTensorToMesh", "StorageType", "Tensor", "TensorMemoryLayout", "TensorSpec",
-    "TensorToMesh", "TensorTopology", "Tile", "aggregate_as_tensor", "aggregate_tensor", "allocate_tensor_on_device",
-    "allocate_tensor_on_host", "arange", "as_tensor", "bfloat4_b", "bfloat8_b", "bfloat16", "close_device",
-    "close_mesh_device", "combine_device_tensors", "concat", "concat_mesh_to_tensor_composer",
-    "copy_device_to_host_tensor", "copy_host_to_device_tensor", "corerange_to_cores", "create_dram_sharded_mem_config",
-    "create_mesh_composer", "create_mesh_device", "create_mesh_mapper", "create_sharded_memory_config",
-    "create_sharded_memory_config_", "deallocate", "distribute_tensor", "dump_device_memory_state", "dump_tensor",
-    "empty", "empty_like", "float32", "fp8_e4m3", "from_device", "from_host_shards", "from_numpy", "from_torch", "full",
-    "full_like", "get_buffer_pages", "get_device_ids", "get_device_tensors", "get_memory_config", "get_memory_view",
-    "get_num_devices", "int8", "int32", "interleaved_to_sharded", "load_tensor", "manage_device",
-    "num_cores_to_corerangeset", "ones", "ones_like", "open_device", "open_mesh_device", "pad", "permute", "reciprocal",
-    "replicate_tensor_to_mesh_mapper", "reshape", "reshard", "set_printoptions", "shard_tensor_to_mesh_mapper",
-    "sharded_to_interleaved", "slice", "split_work_to_cores", "squeeze", "strict", "synchronize_device", "tilize",
-    "tilize_with_val_padding", "tilize_with_zero_padding", "to_device", "to_dtype", "to_layout", "to_memory_config",
-    "to_numpy", "to_torch", "transpose", "typecast", "uint8", "uint16", "uint32", "unpad", "unsqueeze",
-    "unsqueeze_to_4D", "untilize", "untilize_with_unpadding", "width_multiple", "write_visualizer_report", "zeros",
-    "zeros_like",
-]  # fmt: skip
+__all__: list[str] = []
+__all__ += config.__all__
+__all__ += creation.__all__
+__all__ += devices.__all__
+__all__ += files.__all__
+__all__ += operations.__all__
+__all__ += strict_rules.__all__
+__all__ += tensor.__all__
+__all__ += types.__all__
+__all__ += visualizer_report.__all__

@@ -15,7 +15,7 @@ from ..display import Drawable
 from ..errors import MemoryConfigError, TilewrightError
 from ..memory import ROW_BYTES, Sharding, as_spec
 from .strict_rules import check_memory, check_shape, check_spec, check_tile
-from .text import memory_config_from_json, ttnn_text
+from .text import memory_config_from_json
 from .types import (
     BufferType,
     BufferTypeLike,
@@ -24,6 +24,7 @@ from .types import (
     DataType,
     DataTypeLike,
     DistributionLike,
+    JsonWrapper,
     Layout,
     LayoutLike,
     MemoryLayoutLike,
@@ -34,14 +35,17 @@ from .types import (
     TensorMemoryLayout,
     Wrapper,
     bind_by_type,
-    range_fields,
-    to_json,
 )
+
+__all__ = [
+    "DRAM_MEMORY_CONFIG", "L1_BLOCK_SHARDED_MEMORY_CONFIG", "L1_HEIGHT_SHARDED_MEMORY_CONFIG", "L1_MEMORY_CONFIG",
+    "L1_WIDTH_SHARDED_MEMORY_CONFIG", "MemoryConfig", "NdShardSpec", "Shape", "ShardSpec", "TensorSpec", "Tile",
+]  # fmt: skip
 
 _Shards = TypeVar("_Shards", memory.ShardSpec, memory.NdShardSpec)
 
 
-class ShardCores(Wrapper[_Shards]):
+class ShardCores(JsonWrapper[_Shards]):
     """The cores of a shard spec, and the order in which shards visit them.
 
     >>> issubclass(ShardSpec, ShardCores), issubclass(NdShardSpec, ShardCores)
@@ -49,11 +53,6 @@ class ShardCores(Wrapper[_Shards]):
     """
 
     __slots__ = ()
-
-    def __repr__(self) -> str:
-        return ttnn_text(self.native)
-
-    __str__ = __repr__
 
     @property
     def grid(self) -> CoreRangeSet:
@@ -108,19 +107,12 @@ class ShardSpec(ShardCores[memory.ShardSpec]):
         """
         return list(self.native.shape)
 
-    def to_json(self) -> str:
-        """Return the shards as JSON.
-
-        >>> ShardSpec((1, 1), [32, 64]).to_json()
-        '{"grid":[{"end":{"x":0,"y":0},"start":{"x":0,"y":0}}],"orientation":0,"shape":[32,64]}'
-        """
-        return to_json(shard_fields(self.native))
-
 
 class NdShardSpec(ShardCores[memory.NdShardSpec]):
     """Shards of `shard_shape`, of any rank, dealt to the cores of `grid` in `orientation`.
 
-    `shard_distribution_strategy` is their distribution: round robin, or as a grid.
+    `shard_distribution_strategy` is their distribution: round robin, or as a grid. Their JSON has the shape, in whose
+    place ttnn writes an error text.
 
     >>> NdShardSpec([1, 32, 64], (4, 2)).shard_shape
     [1, 32, 64]
@@ -157,32 +149,11 @@ class NdShardSpec(ShardCores[memory.NdShardSpec]):
         """
         return ShardDistributionStrategy.of(self.native.distribution)
 
-    def to_json(self) -> str:
-        """Return the shards as JSON, with the shape, in whose place ttnn writes an error text.
-
-        >>> NdShardSpec([1, 32], (1, 1)).to_json()[-21:]
-        '"shard_shape":[1,32]}'
-        """
-        return to_json(shard_fields(self.native))
-
-
-def shard_fields(shards: memory.ShardSpec | memory.NdShardSpec) -> dict[str, Any]:
-    """Return shards as ttnn writes them in JSON.
-
-    >>> shard_fields(memory.NdShardSpec([1, 32], (1, 1)))["shard_shape"]
-    [1, 32]
-    """
-    fields: dict[str, Any] = {"grid": list(map(range_fields, shards.grid)), "orientation": shards.orientation.value}
-    if isinstance(shards, memory.ShardSpec):
-        return fields | {"shape": list(shards.shape)}
-    strategy = shards.distribution.value
-    return fields | {"shard_shape": list(shards.shape), "shard_distribution_strategy": strategy}
-
 
 _BUFFER_TYPES = (BufferType, memory.BufferType)
 
 
-class MemoryConfig(Wrapper[memory.MemoryConfig], Drawable):
+class MemoryConfig(JsonWrapper[memory.MemoryConfig], Drawable):
     """The memory of a tensor: `memory_layout`, `buffer_type`, and `shard_spec` or `nd_shard_spec` for its shards.
 
     The form `MemoryConfig(buffer_type, nd_shard_spec)` is also accepted.
@@ -274,22 +245,6 @@ class MemoryConfig(Wrapper[memory.MemoryConfig], Drawable):
         """
         return self.native.is_sharded
 
-    def to_json(self) -> str:
-        """Return the config as JSON, which `from_json` reads.
-
-        >>> MemoryConfig().to_json()
-        '{"buffer_type":0,"created_with_nd_shard_spec":false,"memory_layout":0,"per_core_allocation":false}'
-        """
-        config = self.native
-        fields: dict[str, Any] = {
-            "buffer_type": config.buffer_type.value,
-            "created_with_nd_shard_spec": config.made_with_nd,
-            "memory_layout": config.memory_layout.value,
-            "per_core_allocation": False,
-        }
-        shards = {"shard_spec": config.shard_spec, "nd_shard_spec": config.nd_shard_spec}
-        return to_json(fields | {name: shard_fields(part) for name, part in shards.items() if part is not None})
-
     @classmethod
     def from_json(cls, json_string: str) -> MemoryConfig:
         """Return the config that `to_json` wrote as `json_string`.
@@ -305,11 +260,6 @@ class MemoryConfig(Wrapper[memory.MemoryConfig], Drawable):
             ) from None
         return cls.wrap(config)
 
-    def __repr__(self) -> str:
-        return ttnn_text(self.native)
-
-    __str__ = __repr__
-
 
 DRAM_MEMORY_CONFIG = MemoryConfig()
 L1_MEMORY_CONFIG = MemoryConfig(TensorMemoryLayout.INTERLEAVED, BufferType.L1)
@@ -320,7 +270,7 @@ L1_BLOCK_SHARDED_MEMORY_CONFIG = MemoryConfig(TensorMemoryLayout.BLOCK_SHARDED, 
 
 # `Shape`, `Tile` and `TensorSpec` of ttnn, and the properties that tensors and their specs share.
 
-_Plain = TypeVar("_Plain", memory.TensorSpec, tensor.Tensor)
+_Native = TypeVar("_Native", memory.TensorSpec, tensor.Tensor)
 
 
 class Shape(memory.Shape):
@@ -439,13 +389,8 @@ class Tile(Wrapper[memory.Tile]):
         """
         return DataType.of(dtype).format.bytes_per_tile(self.native.elements)
 
-    def __repr__(self) -> str:
-        return ttnn_text(self.native)
 
-    __str__ = __repr__
-
-
-class TensorProperties(Wrapper[_Plain], Drawable):
+class TensorProperties(Wrapper[_Native], Drawable):
     """Shape, data type, layout and tile of a spec or a tensor.
 
     >>> from tilewright.ttnn import Tensor, TensorSpec
@@ -456,7 +401,7 @@ class TensorProperties(Wrapper[_Plain], Drawable):
     __slots__ = ()
 
     @property
-    def _core_spec(self) -> memory.TensorSpec:
+    def _native_spec(self) -> memory.TensorSpec:
         """The native spec; for a tensor on a mesh, the spec of each of its parts."""
         return as_spec(self.native)
 
@@ -468,7 +413,7 @@ class TensorProperties(Wrapper[_Plain], Drawable):
         >>> TensorSpec([5, 7], DataType.BFLOAT16, Layout.TILE).shape.padded
         (32, 32)
         """
-        return Shape(self._core_spec.shape.logical, self._core_spec.padded_shape)
+        return Shape(self._native_spec.shape.logical, self._native_spec.padded_shape)
 
     @property
     def physical_shape(self) -> Shape:
@@ -478,7 +423,7 @@ class TensorProperties(Wrapper[_Plain], Drawable):
         >>> TensorSpec([1, 4, 6, 8], DataType.BFLOAT16, Layout.ROW_MAJOR).physical_shape
         Shape([24, 8])
         """
-        return Shape(self._core_spec.physical_shape)
+        return Shape(self._native_spec.physical_shape)
 
     @property
     def dtype(self) -> DataType:
@@ -488,7 +433,7 @@ class TensorProperties(Wrapper[_Plain], Drawable):
         >>> TensorSpec([5, 7], DataType.BFLOAT16, Layout.TILE).dtype
         DataType.BFLOAT16
         """
-        return DataType.of(self._core_spec.dtype)
+        return DataType.of(self._native_spec.dtype)
 
     @property
     def layout(self) -> Layout:
@@ -498,7 +443,7 @@ class TensorProperties(Wrapper[_Plain], Drawable):
         >>> TensorSpec([5, 7], DataType.BFLOAT16, Layout.TILE).layout
         Layout.TILE
         """
-        return Layout.of(self._core_spec.page_layout)
+        return Layout.of(self._native_spec.page_layout)
 
     @property
     def tile(self) -> Tile:
@@ -508,7 +453,7 @@ class TensorProperties(Wrapper[_Plain], Drawable):
         >>> TensorSpec([5, 7], DataType.BFLOAT16, Layout.TILE).tile.tile_shape
         [32, 32]
         """
-        return Tile.wrap(self._core_spec.tile)
+        return Tile.wrap(self._native_spec.tile)
 
 
 TileLike: TypeAlias = Tile | Sequence[int]
@@ -527,7 +472,7 @@ _PLACEMENT_TYPES: dict[str, type | tuple[type, ...]] = {
 
 
 class TensorSpec(TensorProperties[memory.TensorSpec]):
-    """The `shape`, data type `dtype`, layout and memory of a tensor.
+    """The `shape`, data type `dtype`, layout and memory of a tensor, printed as ttnn writes it in reports.
 
     `placement` holds positional arguments in any order, bound by type: a `buffer_type`, a `memory_layout` with its
     `shard_spec`, or an `nd_shard_spec`, or a `memory_config` instead of these; and a `tile`. All can be keywords.
@@ -558,18 +503,18 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
         }
         keywords |= {"buffer_type": buffer_type, "memory_config": memory_config, "tile": tile}
         arguments = bind_by_type("ttnn.TensorSpec", _PLACEMENT_TYPES, placement, keywords)
-        plain_tile, config = unwrap(arguments.pop("tile", None)), arguments.pop("memory_config", None)
+        native_tile, config = unwrap(arguments.pop("tile", None)), arguments.pop("memory_config", None)
         if config is None:
             config = MemoryConfig(**arguments)
         elif arguments:
             raise TypeError(f"ttnn.TensorSpec got memory_config and {', '.join(arguments)}; pass one or the other")
         page_layout = memory.PageLayout.of(layout)
-        self.native = memory.TensorSpec(shape, DataType.of(dtype).format, page_layout, plain_tile, unwrap(config))
+        self.native = memory.TensorSpec(shape, DataType.of(dtype).format, page_layout, native_tile, unwrap(config))
         check_spec(self.native, on_device=False)
 
     @classmethod
     def wrap(cls, value: memory.TensorSpec | TensorSpec) -> TensorSpec:
-        """Return `value`, a spec of the core, wrapped; in strict mode it is checked.
+        """Return `value`, a native spec, wrapped; in strict mode it is checked.
 
         >>> TensorSpec.wrap(memory.TensorSpec((5, 7))).dtype
         DataType.BFLOAT16
@@ -586,12 +531,6 @@ class TensorSpec(TensorProperties[memory.TensorSpec]):
         BufferType.DRAM
         """
         return MemoryConfig.wrap(self.native.memory)
-
-    def __repr__(self) -> str:
-        # ttnn writes this text in reports, and prints only the address of the object
-        return ttnn_text(self.native)
-
-    __str__ = __repr__
 
     # Sharding methods keep the buffer type.
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,11 +15,16 @@ from ..formats import cast, fit_values, format_of
 from ..layout import as_integer
 from ..memory import Topology
 from ..tensor import DeviceStorage
-from ..tensor import Tensor as PlainTensor
+from ..tensor import Tensor as NativeTensor
 from .config import DRAM_MEMORY_CONFIG, MemoryConfig, TensorSpec
 from .devices import AnyDevice, MeshDevice, MeshParts, OpenDevice
 from .tensor import Tensor, create_parts, needs_truncation, require_exact, truncate
 from .types import DataType, DataTypeLike, Layout, LayoutLike, reject_unsupported
+
+__all__ = [
+    "allocate_tensor_on_device", "allocate_tensor_on_host", "arange", "empty", "empty_like", "full", "full_like",
+    "ones", "ones_like", "zeros", "zeros_like",
+]  # fmt: skip
 
 _RANGE_TYPES = ("bfloat16", "float32", "uint16", "uint32", "int32")
 
@@ -286,14 +291,11 @@ def allocate_tensor_on_device(
     """
     spec, device = _bind_allocation(shape, arguments, dtype, layout, mesh_device, memory_config)
 
-    def allocate(chip: memory.Device) -> PlainTensor:
+    def allocate(chip: memory.Device) -> NativeTensor:
         placed = spec.with_chip(chip.chip)
-        return PlainTensor(placed, DeviceStorage(chip, chip.allocate(placed)))
+        return NativeTensor(placed, DeviceStorage(chip, chip.allocate(placed)))
 
-    if not isinstance(device, MeshDevice):
-        return Tensor.wrap(allocate(device))
-    parts = {tuple(at): allocate(device.get_device(at)) for at in device.shape.coordinates()}
-    return Tensor.wrap_parts(MeshParts(parts, tuple(device.shape), _replicated_everywhere(device), device))
+    return _on_each_device(device, allocate, on_host=False)
 
 
 def allocate_tensor_on_host(
@@ -315,19 +317,20 @@ def allocate_tensor_on_host(
     """
     spec, device = _bind_allocation(shape, arguments, dtype, layout, mesh_device, memory_config)
 
-    def allocate() -> PlainTensor:
-        return PlainTensor.from_pages(np.zeros(spec.nbytes, np.uint8), spec)
+    def allocate(_: memory.Device) -> NativeTensor:
+        return NativeTensor.from_pages(np.zeros(spec.nbytes, np.uint8), spec)
 
+    return _on_each_device(device, allocate, on_host=True)
+
+
+def _on_each_device(device: AnyDevice, create: Callable[[memory.Device], NativeTensor], on_host: bool) -> Tensor:
+    """Return a tensor of what is created for each device; every dimension of a mesh replicates."""
     if not isinstance(device, MeshDevice):
-        return Tensor.wrap(allocate())
-    parts = {tuple(at): allocate() for at in device.shape.coordinates()}
-    return Tensor.wrap_parts(MeshParts(parts, tuple(device.shape), _replicated_everywhere(device)))
-
-
-def _replicated_everywhere(device: MeshDevice) -> Topology:
-    """Return the topology of an allocation on a mesh: every dimension of the mesh replicates."""
-    devices = tuple([tuple(at) for at in device.shape.coordinates()])
-    return Topology(tuple(device.shape), (None,) * len(device.shape), devices)
+        return Tensor.wrap(create(device))
+    parts = {tuple(at): create(device.get_device(at)) for at in device.shape.coordinates()}
+    shape = tuple(device.shape)
+    topology = Topology(shape, (None,) * len(shape), tuple(parts))
+    return Tensor.wrap_parts(MeshParts(parts, shape, topology, None if on_host else device))
 
 
 def _bind_allocation(

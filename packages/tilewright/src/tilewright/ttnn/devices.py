@@ -33,10 +33,21 @@ from .types import (
     CoreRangeSet,
     MeshCoordinate,
     MeshShape,
+    OrientationLike,
     Placement,
     cut_of_placement,
     placement_of_cut,
 )
+
+__all__ = [
+    "BufferPage", "ConcatMesh2dToTensor", "ConcatMeshToTensor", "Device", "GetDefaultDevice", "MemoryView",
+    "MeshComposerConfig", "MeshDevice", "MeshMapperConfig", "MeshToTensor", "ReplicateTensorToMesh", "SetDefaultDevice",
+    "ShardTensor2dMesh", "ShardTensorToMesh", "TensorToMesh", "close_device", "close_mesh_device",
+    "concat_mesh_to_tensor_composer", "create_dram_sharded_mem_config", "create_mesh_composer", "create_mesh_device",
+    "create_mesh_mapper", "create_sharded_memory_config", "create_sharded_memory_config_", "dump_device_memory_state",
+    "get_buffer_pages", "get_device_ids", "get_memory_view", "get_num_devices", "manage_device", "open_device",
+    "open_mesh_device", "replicate_tensor_to_mesh_mapper", "shard_tensor_to_mesh_mapper", "synchronize_device",
+]  # fmt: skip
 
 DEFAULT_CHIP = "wormhole_n150"
 AnyDevice: TypeAlias = "memory.Device | MeshDevice"  # the devices that can hold a tensor
@@ -469,11 +480,9 @@ def open_mesh_device(
     shape = _system_mesh_shape() if mesh_shape is None else MeshShape(mesh_shape)
     numbers = list(physical_device_ids) or list(range(shape.mesh_size()))
     simulated = resolve_chip(chip)
-    devices = []
-    for number in numbers:
-        device = Device(simulated, l1_small_size, trace_region_size, worker_l1_size)
+    devices = [Device(simulated, l1_small_size, trace_region_size, worker_l1_size) for _ in numbers]
+    for number, device in zip(numbers, devices, strict=True):
         device.device_id = number
-        devices.append(device)
     return MeshDevice(shape, devices)
 
 
@@ -669,7 +678,11 @@ def _place_distribution(mesh: MeshShape, config: MeshConfig, count: int) -> tupl
     return shape, list(mesh.coordinates())[: shape.mesh_size()]
 
 
-def _validate_dims(dims: Sequence[int | None], rank: int) -> None:
+def validate_dims(dims: Sequence[int | None], rank: int) -> None:
+    """Raise unless the dimensions `dims` of a tensor of a `rank` exist, and differ; None is no dimension.
+
+    >>> validate_dims([0, -1, None], 2)
+    """
     cuts = [dim for dim in dims if dim is not None]
     for dim in cuts:
         if not -rank <= dim < rank:
@@ -726,7 +739,7 @@ class TensorToMesh:
         ((2, 3), (5,))
         """
         part, distribution = list(shape), list(self._shape)
-        _validate_dims(self._config.cuts, len(part))
+        validate_dims(self._config.cuts, len(part))
         for axis, cut in enumerate(self._config.cuts):
             if cut is None:
                 continue
@@ -847,7 +860,7 @@ class MeshToTensor:
         if len(present) == 1:  # one part is the whole, whichever dimensions it would be joined along
             return Topology((1,), (None,), tuple(present))
         if present:
-            _validate_dims(self._dims, len(part_shape))
+            validate_dims(self._dims, len(part_shape))
         if len(self._shape) == 1:  # a line of devices of which the last ones may hold nothing
             return Topology((len(present),), self._dims, tuple(present))
         missing = [MeshCoordinate(at) for at in devices if at not in holders]
@@ -917,7 +930,7 @@ class MeshParts:
     """The parts of a tensor on the devices of a mesh, all of one spec; without a mesh there is one part.
 
     Args:
-        by_device: the core tensor of each device; on the host, replicas are one object.
+        by_device: the native tensor of each device; on the host, replicas are one object.
         mesh_shape: the shape of the mesh.
         topology: how the parts make one tensor.
         device: the mesh of devices that the parts are on, None for the host or a device without a mesh.
@@ -1132,17 +1145,14 @@ def _block_table(blocks: list[tuple[int, int, str]]) -> list[dict[str, str]]:
 _TILE = 32
 _STRATEGIES: dict[object, ShardStrategy] = {strategy.memory_layout: strategy for strategy in ShardStrategy}
 
-GridLike: TypeAlias = (
-    CoreGrid | CoreRangeSet | memory.CoreGrid | memory.CoreRangeSet | Sequence[CoreGrid | memory.CoreGrid]
-)
-Orientation: TypeAlias = types.ShardOrientation | ShardOrientation | str
+GridLike: TypeAlias = CoreRangeSet | memory.CoreGrid | memory.CoreRangeSet | Sequence[memory.CoreGrid]
 
 
 def create_sharded_memory_config(
     shape: Iterable[int],
     core_grid: GridLike,
     strategy: types.ShardStrategy | ShardStrategy | str,
-    orientation: Orientation | None = None,
+    orientation: OrientationLike | None = None,
     use_height_and_width_as_shard_shape: bool = False,
 ) -> MemoryConfig:
     """Return the L1 config that cuts `shape` evenly over `core_grid` by `strategy`, in `orientation`, or raise.
@@ -1177,7 +1187,7 @@ def create_sharded_memory_config_(
     shape: Iterable[int],
     core_grid: GridLike,
     strategy: types.ShardStrategy | ShardStrategy | types.TensorMemoryLayout | str,
-    orientation: Orientation,
+    orientation: OrientationLike,
     use_height_and_width_as_shard_shape: bool = False,
     tile_layout: bool = False,
 ) -> MemoryConfig:

@@ -19,12 +19,14 @@ from .._dialect import unwrap
 from ..errors import FileFormatError, MemoryConfigError
 from ..files import Tensorbin, read_tensorbin, write_tensorbin
 from ..memory import Coordinate, Mesh, PageLayout, Topology
-from ..memory import TensorSpec as PlainSpec
-from ..tensor import Tensor as PlainTensor
+from ..memory import TensorSpec as NativeSpec
+from ..tensor import Tensor as NativeTensor
 from .config import MemoryConfig
 from .devices import AnyDevice, MeshParts, ReplicateTensorToMesh, TensorToMesh
 from .tensor import Tensor, create_parts, default_format, validate_mapper
 from .types import DataType, DataTypeLike, DumpTensorMode, Layout, LayoutLike
+
+__all__ = ["as_tensor", "dump_tensor", "load_tensor"]
 
 EXTENSION = ".tensorbin"
 
@@ -68,10 +70,10 @@ def load_tensor(file_name: str | os.PathLike[str], *, device: AnyDevice | None =
 
 def _wrap_file(stored: Tensorbin, device: AnyDevice | None) -> Tensor:
     """Return the parts of a file, replicas as one object, on the host or on `device`."""
-    tensors: dict[int, PlainTensor] = {}
-    parts: dict[Coordinate, PlainTensor] = {}
+    tensors: dict[int, NativeTensor] = {}
+    parts: dict[Coordinate, NativeTensor] = {}
     for at, pages in stored.shards.items():
-        parts[at] = tensors.setdefault(pages.ctypes.data, PlainTensor.from_pages(pages, stored.spec))
+        parts[at] = tensors.setdefault(pages.ctypes.data, NativeTensor.from_pages(pages, stored.spec))
     loaded = MeshParts(parts, stored.mesh_shape, stored.topology)
     return Tensor.wrap_parts(loaded if device is None else loaded.to_device(device, None))
 
@@ -200,6 +202,6 @@ def _validate_cached(
     expect("a distribution of", list(topology.distribution), list(mesh.topology.distribution))
     expect("devices", list(topology.coordinates), list(mesh.topology.coordinates))
     expect("shape", list(part), list(mesh.part_shape))
-    expected = PlainSpec(mesh.part_shape, element, pages, None, unwrap(memory_config))
+    expected = NativeSpec(mesh.part_shape, element, pages, None, unwrap(memory_config))
     expect("memory", spec.memory, expected.memory)
     expect("a spec of", spec, expected)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from enum import Enum
@@ -11,18 +12,17 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import memory
 from .._dialect import unwrap
 from ..copying import copy
 from ..errors import FormatError, LayoutError, MemoryConfigError
 from ..formats import fit_values
-from ..memory import MemoryConfig as PlainMemory
+from ..memory import MemoryConfig as NativeMemory
 from ..memory import PageLayout
-from ..memory import TensorSpec as PlainSpec
+from ..memory import TensorSpec as NativeSpec
 from ..tensor import DeviceStorage, HostStorage, convert_pages, pad_spec
-from ..tensor import Tensor as PlainTensor
+from ..tensor import Tensor as NativeTensor
 from .config import DRAM_MEMORY_CONFIG, MemoryConfig, ShardSpec, TensorSpec, Tile, TileLike
-from .devices import AnyDevice, MeshToTensor, TensorToMesh, resolve_device
+from .devices import AnyDevice, MeshParts, MeshToTensor, TensorToMesh, resolve_device, validate_dims
 from .tensor import Tensor, create_tensor, has_fractions, needs_truncation, takes_tensor, truncate
 from .types import (
     BufferType,
@@ -36,6 +36,14 @@ from .types import (
     ShardOrientation,
     reject_unsupported,
 )
+
+__all__ = [
+    "concat", "copy_device_to_host_tensor", "copy_host_to_device_tensor", "deallocate", "from_device", "from_numpy",
+    "from_torch", "get_memory_config", "interleaved_to_sharded", "pad", "permute", "reciprocal", "reshape", "reshard",
+    "sharded_to_interleaved", "slice", "squeeze", "tilize", "tilize_with_val_padding", "tilize_with_zero_padding",
+    "to_device", "to_dtype", "to_layout", "to_memory_config", "to_numpy", "to_torch", "transpose", "typecast", "unpad",
+    "unsqueeze", "unsqueeze_to_4D", "untilize", "untilize_with_unpadding",
+]  # fmt: skip
 
 LARGE_RECIPROCAL = 2.0**127  # the result of a block format for 1 / 0
 
@@ -116,7 +124,7 @@ def to_torch(
     mesh_composer: MeshToTensor | None = None,
     device: object = None,
     cq_id: object = None,
-) -> Any:
+) -> np.ndarray[Any, Any] | Any:
     """Return the values as a torch tensor if torch is imported, as an array otherwise, in `dtype` of that library.
 
     `torch_rank` drops leading dimensions of extent 1; `mesh_composer` joins the parts of a tensor on a mesh;
@@ -155,7 +163,7 @@ def to_numpy(
     format_ = DataType.of(dtype).format if isinstance(dtype, Enum) else dtype
     if mesh_composer is None:
         return tensor.native.numpy(format_)
-    return PlainTensor.of(tensor.to_numpy(mesh_composer)).numpy(format_)
+    return NativeTensor.of(tensor.to_numpy(mesh_composer)).numpy(format_)
 
 
 # Moves between host and devices.
@@ -263,7 +271,7 @@ def to_dtype(tensor: Tensor, dtype: DataTypeLike) -> Tensor:
     """
     element = DataType.of(dtype).format
 
-    def convert(part: PlainTensor) -> PlainTensor:
+    def convert(part: NativeTensor) -> NativeTensor:
         if needs_truncation(part.dtype, element):
             truncate(part.numpy(), element)
         return part.to_dtype(element)
@@ -291,21 +299,21 @@ def typecast(
     return to_dtype(tensor, dtype).map(lambda part: place(part, memory_config))
 
 
-def place(tensor: PlainTensor, memory_config: MemoryConfig | None) -> PlainTensor:
-    """Return a core tensor in the memory of `memory_config`, or where it is.
+def place(tensor: NativeTensor, memory_config: MemoryConfig | None) -> NativeTensor:
+    """Return a native tensor in the memory of `memory_config`, or where it is.
 
-    >>> place(PlainTensor.of([[1, 2]]), None).shape
+    >>> place(NativeTensor.of([[1, 2]]), None).shape
     Shape([1, 2])
     """
     return tensor if memory_config is None else tensor.to_memory_config(unwrap(memory_config))
 
 
 def return_to_device(
-    result: PlainTensor, source: PlainTensor, memory_config: MemoryConfig | None, memory: PlainMemory | None = None
-) -> PlainTensor:
+    result: NativeTensor, source: NativeTensor, memory_config: MemoryConfig | None, memory: NativeMemory | None = None
+) -> NativeTensor:
     """Return a `result` that was computed on the host where its `source` is, in `memory_config` or `memory`.
 
-    >>> x = PlainTensor.of([[1, 2]])
+    >>> x = NativeTensor.of([[1, 2]])
     >>> return_to_device(x, x, None).device is None
     True
     """
@@ -382,9 +390,9 @@ def pad(
             f"padding {list(padding)} does not fit {tensor.shape!r}; expected pairs (before, after) of 0 or more"
         )
     shape = [low + n + high for (low, high), n in zip(edges, extents, strict=True)]
-    inside = tuple([slice(low, low + n) for (low, _), n in zip(edges, extents, strict=True)])
+    inside = tuple([builtins.slice(low, low + n) for (low, _), n in zip(edges, extents, strict=True)])
 
-    def pad_part(part: PlainTensor) -> PlainTensor:
+    def pad_part(part: NativeTensor) -> NativeTensor:
         values = part.numpy()
         whole = np.full(shape, fit_values(cast(float, fill), values.dtype), values.dtype)
         copy(values, whole[inside])
@@ -403,7 +411,7 @@ def unpad(tensor: Tensor, start: Sequence[int], end: Sequence[int]) -> Tensor:
     """
     if tensor.layout is Layout.ROW_MAJOR:
         return tensor.unpad(start, end)
-    box = [slice(low, high) for low, high in zip(start, end, strict=True)]
+    box = [builtins.slice(low, high) for low, high in zip(start, end, strict=True)]
     return tensor.map(lambda part: part.slice(*box))
 
 
@@ -467,10 +475,10 @@ def tilize_with_val_padding(
     Shape([64, 32])
     """
 
-    def tilize_part(rows: PlainTensor) -> PlainTensor:
+    def tilize_part(rows: NativeTensor) -> NativeTensor:
         padded, _ = pad_spec(rows.spec, output_tensor_shape)
-        spec = PlainSpec(rows.shape.logical, rows.dtype, "tile", memory=rows.memory, alignment=padded.alignment)
-        tiled = PlainTensor.from_pages(convert_pages(rows.pages, rows.spec, spec, pad_value), spec)
+        spec = NativeSpec(rows.shape.logical, rows.dtype, "tile", memory=rows.memory, alignment=padded.alignment)
+        tiled = NativeTensor.from_pages(convert_pages(rows.pages, rows.spec, spec, pad_value), spec)
         converted = tiled if dtype is None else tiled.to_dtype(DataType.of(dtype).format)
         return return_to_device(converted, rows, memory_config)
 
@@ -512,7 +520,7 @@ def untilize_with_unpadding(
     >>> untilize_with_unpadding(tilize(from_torch(np.ones((5, 7), np.float32))), (2, 3)).shape
     Shape([3, 4])
     """
-    box = [slice(0, int(last) + 1) for last in output_tensor_end]
+    box = [builtins.slice(0, int(last) + 1) for last in output_tensor_end]
     return untilize(tensor).map(lambda rows: place(rows.slice(*box), memory_config))
 
 
@@ -538,13 +546,13 @@ def reciprocal(
     if not has_fractions(tensor.dtype.format):
         raise FormatError(f"expected numbers with a fraction for reciprocal, got {tensor.dtype}; use typecast first")
 
-    def invert(part: PlainTensor) -> PlainTensor:
+    def invert(part: NativeTensor) -> NativeTensor:
         values = part.numpy("float32")
         with np.errstate(divide="ignore", over="ignore", under="ignore"):
             inverse = np.float32(1) / values
         if part.dtype.has_blocks:
             inverse = np.where(values == 0, np.float32(LARGE_RECIPROCAL), inverse)
-        return return_to_device(PlainTensor.from_array(inverse, part.spec, borrow=False), part, memory_config)
+        return return_to_device(NativeTensor.from_array(inverse, part.spec, borrow=False), part, memory_config)
 
     return tensor.map(invert)
 
@@ -688,24 +696,155 @@ def copy_device_to_host_tensor(
         target.storage.data[:] = convert_pages(source.pages, source.spec, target.spec)
 
 
-def _pair_parts(source: Tensor, target: Tensor) -> list[tuple[PlainTensor, PlainTensor]]:
+def _pair_parts(source: Tensor, target: Tensor) -> list[tuple[NativeTensor, NativeTensor]]:
     """Return the parts of two tensors device by device; they must be equal but for their memory."""
     mine, theirs = source.parts.by_device, target.parts.by_device
     if len(mine) == 1:
         mine = dict.fromkeys(theirs, source.parts.first)
     if set(mine) != set(theirs):
         raise LayoutError(f"the tensors are on different devices: {source.device_coords()}, {target.device_coords()}")
-    kinds = [_kind(tensor.parts.first.spec) for tensor in (source, target)]
-    if kinds[0] != kinds[1]:
-        raise LayoutError(
-            f"the tensors must have the same shape, data type and layout, got {source.parts.first.spec} and"
-            f" {target.parts.first.spec}"
-        )
+    specs = source.parts.first.spec, target.parts.first.spec
+    if len({(spec.shape.logical, spec.dtype, spec.page_layout, spec.tile) for spec in specs}) > 1:
+        raise LayoutError(f"the tensors must have the same shape, data type and layout, got {specs[0]} and {specs[1]}")
     return [(mine[at], theirs[at]) for at in theirs]
 
 
-def _kind(spec: memory.TensorSpec) -> tuple[object, ...]:
-    return spec.shape.logical, spec.dtype, spec.page_layout, spec.tile
-
-
 # Parts of tensors: joined with `concat`, cut out with `slice`, and dimensions of extent 1, removed and added.
+
+
+def concat(
+    tensors: Sequence[Tensor],
+    dim: int = 0,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: object = None,
+    groups: int = 1,
+    *,
+    sub_core_grids: object = None,
+) -> Tensor:
+    """Return `tensors` joined along dimension `dim`; on a mesh, the parts of each device are joined.
+
+    Args:
+        tensors: tensors of one data type, layout and tile, with equal extents but for `dim`.
+        dim: the dimension.
+        memory_config: the memory of the result, by default the first tensor's.
+        output_tensor, groups: not supported.
+        sub_core_grids: ignored.
+
+    >>> concat([Tensor([1, 2], [1, 2]), Tensor([3, 4], [1, 2])], dim=1).to_list()
+    [[1, 2, 3, 4]]
+    """
+    reject_unsupported(output_tensor=output_tensor, groups=None if groups == 1 else groups)
+    if not isinstance(tensors, (list, tuple)) or not tensors:
+        raise LayoutError("concat takes a list of one or more tensors")
+    for tensor in tensors:
+        if not isinstance(tensor, Tensor):
+            raise LayoutError(f"concat takes tensors, got {type(tensor).__name__} among them")
+    distributed: list[MeshParts] = [tensor.parts for tensor in tensors]
+    first = distributed[0]
+    if any(set(parts.by_device) != set(first.by_device) for parts in distributed):
+        raise LayoutError("concat takes tensors on the same devices of a mesh")
+    joined = {at: _join([parts.by_device[at] for parts in distributed], dim, memory_config) for at in first.by_device}
+    return Tensor.wrap_parts(replace(first, by_device=joined))
+
+
+def _join(parts: Sequence[NativeTensor], dim: int, memory_config: MemoryConfig | None) -> NativeTensor:
+    """Return native tensors joined along a dimension, where the first one is."""
+    first, rank = parts[0], parts[0].shape.rank
+    validate_dims([dim], rank)
+    axis = dim % rank
+    for part in parts:
+        others = (*part.shape.logical[:axis], first.shape.logical[axis], *part.shape.logical[axis + 1 :])
+        if (part.dtype, part.layout, part.tile, others) != (first.dtype, first.layout, first.tile, first.shape.logical):
+            raise LayoutError(f"cannot join {first.spec} and {part.spec} along dimension {dim}: only it may differ")
+    shape = list(first.shape.logical)
+    shape[axis] = sum(part.shape.logical[axis] for part in parts)
+    whole, start = np.empty(shape, first.dtype.value_format.dtype), 0
+    for part in parts:
+        end = start + part.shape.logical[axis]
+        copy(part.numpy(), whole[(builtins.slice(None),) * axis + (builtins.slice(start, end),)])
+        start = end
+    tile = first.tile if first.spec.is_tiled else None
+    result = NativeTensor.from_array(whole, NativeSpec(shape, first.dtype, first.layout, tile))
+    return return_to_device(result, first, memory_config, first.memory)
+
+
+def slice(  # noqa: A001  (ttnn's name)
+    tensor: Tensor,
+    slice_start: Sequence[int],
+    slice_end: Sequence[int],
+    slice_step: Sequence[int] | None = None,
+    *,
+    memory_config: MemoryConfig | None = None,
+    output_tensor: object = None,
+    pad_value: float | None = None,
+    sub_core_grids: object = None,
+) -> Tensor:
+    """Return the box of `tensor` from `slice_start` up to, but not including, `slice_end`.
+
+    Args:
+        tensor: the tensor; on a mesh, the part of each device is sliced.
+        slice_start, slice_end: an index for each dimension.
+        slice_step: steps of 1 or more, by default 1.
+        memory_config: the memory of the result, by default the tensor's.
+        output_tensor, pad_value: not supported.
+        sub_core_grids: ignored.
+
+    >>> slice(Tensor([1, 2, 3, 4, 5, 6], [2, 3]), [0, 1], [2, 3]).to_list()
+    [[2, 3], [5, 6]]
+    """
+    reject_unsupported(output_tensor=output_tensor, pad_value=pad_value)
+    extents = tensor.shape.logical
+    steps = [1] * len(extents) if slice_step is None else list(slice_step)
+    if not len(slice_start) == len(slice_end) == len(steps) == len(extents) or any(
+        not 0 <= low <= high <= n or step < 1
+        for low, high, step, n in zip(slice_start, slice_end, steps, extents, strict=True)
+    ):
+        raise LayoutError(
+            f"the box from {list(slice_start)} to {list(slice_end)} in steps of {steps} is not inside {tensor.shape!r}"
+        )
+    box = [builtins.slice(*entry) for entry in zip(slice_start, slice_end, steps, strict=True)]
+    return tensor.map(lambda part: place(part.slice(*box), memory_config))
+
+
+@takes_tensor
+def squeeze(tensor: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
+    """Return `tensor` without the dimensions `dim` that have extent 1, by default without all of those.
+
+    >>> squeeze(Tensor([1, 2], [1, 2, 1])).shape, squeeze(Tensor([1, 2], [1, 2, 1]), 0).shape
+    (Shape([2]), Shape([2, 1]))
+    """
+    extents = tensor.shape.logical
+    chosen = range(len(extents)) if dim is None else [dim] if isinstance(dim, int) else dim
+    dropped = {_validate_dim(axis, len(extents)) for axis in chosen}
+    return tensor.reshape([n for axis, n in enumerate(extents) if n != 1 or axis not in dropped])
+
+
+@takes_tensor
+def unsqueeze(tensor: Tensor, dim: int) -> Tensor:
+    """Return `tensor` with a dimension of extent 1 added at `dim`.
+
+    >>> unsqueeze(Tensor([1, 2], [2]), 0).shape, unsqueeze(Tensor([1, 2], [2]), -1).shape
+    (Shape([1, 2]), Shape([2, 1]))
+    """
+    extents = list(tensor.shape.logical)
+    extents.insert(_validate_dim(dim, len(extents) + 1), 1)
+    return tensor.reshape(extents)
+
+
+@takes_tensor
+def unsqueeze_to_4D(tensor: Tensor) -> Tensor:  # noqa: N802  (ttnn's name)
+    """Return `tensor` with leading dimensions of extent 1, so that its rank is 4.
+
+    >>> unsqueeze_to_4D(Tensor([1, 2], [1, 2])).shape
+    Shape([1, 1, 1, 2])
+    """
+    extents = tensor.shape.logical
+    if len(extents) > 4:
+        raise LayoutError(f"expected a tensor of rank 4 or less, got {tensor.shape!r}; use squeeze first")
+    return tensor.reshape([1] * (4 - len(extents)) + list(extents))
+
+
+def _validate_dim(dim: int, rank: int) -> int:
+    if not -rank <= dim < rank:
+        raise LayoutError(f"dimension {dim} is out of range; use {-rank} to {rank - 1}")
+    return dim % rank

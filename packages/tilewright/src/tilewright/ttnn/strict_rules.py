@@ -17,6 +17,8 @@ from .. import memory
 from ..errors import FormatError, LayoutError, MemoryConfigError
 from ..memory import BufferType, TensorMemoryLayout, row_width_multiple
 
+__all__ = ["strict"]
+
 MAX_RANK = 8
 DATA_TYPES = ("uint16", "uint32", "float32", "bfloat16", "bfloat8_b")
 _RULES = "the rules of Tenstorrent's pages (ttnn.strict)"

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import wraps
 from math import prod
 from os import PathLike
 from types import EllipsisType
-from typing import Any, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Literal, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,13 +21,12 @@ from .._integers import round_up
 from ..copying import as_host_array
 from ..errors import FormatError, LayoutError, MemoryConfigError
 from ..formats import Format, cast, fit_values, format_of
-from ..memory import TensorSpec as PlainSpec
-from ..memory import Topology
-from ..tensor import DeviceStorage
-from ..tensor import Tensor as PlainTensor
+from ..memory import TensorSpec as NativeSpec
+from ..memory import Topology, from_bytes
+from ..tensor import DeviceStorage, padding_as_data
+from ..tensor import Tensor as NativeTensor
 from .config import MemoryConfig, Shape, TensorProperties, TensorSpec, Tile, TileLike
 from .devices import AnyDevice, Device, MeshDevice, MeshParts, MeshToTensor, TensorToMesh
-from .printing import tensor_text
 from .types import (
     DataType,
     DataTypeLike,
@@ -38,8 +37,14 @@ from .types import (
     StorageType,
     TensorTopology,
     bind_by_type,
+    cpp_name,
     reject_unsupported,
 )
+
+__all__ = [
+    "TILE_SIZE", "Tensor", "aggregate_as_tensor", "aggregate_tensor", "combine_device_tensors", "distribute_tensor",
+    "from_host_shards", "get_device_tensors", "set_printoptions",
+]  # fmt: skip
 
 # How ttnn makes a tensor of an array or a list: default data types, rounding, and what does not fit a type.
 
@@ -219,6 +224,119 @@ def _host_values(source: ArrayLike) -> np.ndarray[Any, Any]:
     return fit_values(values, "float32") if untyped else values
 
 
+# How tensors are printed: to the character as ttnn prints them, with its `set_printoptions`.
+
+_PREFIX = "ttnn.Tensor("
+_EDGE = 2  # elements at either end of a shortened dimension
+_PROFILES = ("empty", "short", "full")
+_SCI_MODES = {"true": True, "false": False, "default": None}
+_INTEGER_WIDTH = 5
+
+
+@dataclass(frozen=True)
+class PrintOptions:
+    """How tensors are printed: which elements, in scientific notation or not (None: if need be), and digits.
+
+    >>> PrintOptions().precision
+    4
+    """
+
+    profile: str = "short"
+    sci_mode: bool | None = None
+    precision: int = 4
+
+
+_OPTIONS = [PrintOptions()]  # those in use
+
+
+def set_printoptions(
+    *, profile: str, sci_mode: bool | Literal["true", "false", "default"] | None = None, precision: int | None = None
+) -> None:
+    """Set how tensors are printed from now on.
+
+    Args:
+        profile: "short" for at most four elements of a dimension, "full" for all of them, "empty" for none.
+        sci_mode: whether scientific notation is used; by default if the values are far apart, large or small.
+        precision: digits after the decimal point, by default 4.
+
+    >>> from tilewright.ttnn import from_torch
+    >>> set_printoptions(profile="short", precision=1)
+    >>> from_torch(np.arange(6, dtype=np.float32))
+    ttnn.Tensor([ 0.0,  1.0,  ...,  4.0,  5.0], shape=Shape([6]), dtype=DataType::FLOAT32, layout=Layout::ROW_MAJOR)
+    >>> set_printoptions(profile="short")
+    """
+    if profile.lower() not in _PROFILES:
+        raise FormatError(f"unknown print profile {profile!r}; use one of {', '.join(map(repr, _PROFILES))}")
+    mode = _SCI_MODES.get(sci_mode.lower(), sci_mode) if isinstance(sci_mode, str) else sci_mode
+    if mode not in (True, False, None):
+        raise FormatError(f'expected True, False, None or "default" as sci_mode, got {sci_mode!r}')
+    digits = PrintOptions.precision if precision is None else int(precision)
+    if digits < 0:
+        raise FormatError(f"expected a precision of 0 or more digits, got {precision}")
+    _OPTIONS[0] = PrintOptions(profile.lower(), mode, digits)
+
+
+def tensor_text(tensor: NativeTensor) -> str:
+    """Return the text of a native tensor as ttnn prints it.
+
+    >>> print(tensor_text(NativeTensor.of(np.ones((2, 2), np.int32))))
+    ttnn.Tensor([[    1,     1],
+                 [    1,     1]], shape=Shape([2, 2]), dtype=DataType::INT32, layout=Layout::ROW_MAJOR)
+    """
+    dtype, layout = cpp_name(DataType.of(tensor.dtype)), cpp_name(Layout.of(tensor.spec.page_layout))
+    properties = f"shape=Shape({list(tensor.shape.logical)}), dtype={dtype}, layout={layout}"
+    return f"{_PREFIX}{_values_text(tensor)}, {properties})"
+
+
+def _values_text(tensor: NativeTensor) -> str:
+    options = _OPTIONS[0]
+    if not tensor.is_allocated():
+        return "<buffer is not allocated>"
+    if options.profile == "empty":
+        return "..."
+    values = tensor.numpy()
+    if values.dtype.kind in "iu":
+        width, spec = _INTEGER_WIDTH, "d"
+    else:
+        scientific = _needs_exponents(tensor) if options.sci_mode is None else options.sci_mode
+        width, spec = options.precision + (7 if scientific else 3), f".{options.precision}{'e' if scientific else 'f'}"
+    return _nested_text(values, width, spec, options.profile == "full")
+
+
+def _needs_exponents(tensor: NativeTensor) -> bool:
+    """Return whether the finite values other than zero, padding included, are far apart, very large or very small."""
+    host = tensor.from_device()
+    values = np.abs(from_bytes(host.pages, padding_as_data(host.spec)).astype(np.float64))
+    values = values[np.isfinite(values) & (values != 0)]
+    if not values.size:
+        return False
+    smallest, largest = values.min(), values.max()
+    return bool(largest / smallest > 1000 or largest > 1e8 or smallest < 1e-4)
+
+
+def _nested_text(values: np.ndarray[Any, Any], width: int, spec: str, full: bool, depth: int = 0) -> str:
+    """Return the elements of an array in brackets, the inner ones indented as deep as they are nested."""
+    if values.ndim == 0:
+        return _element_text(values[()], width, spec)
+    indent = " " * (len(_PREFIX) + depth + 1)
+    between, gap = {1: (", ", " "), 2: (f",\n{indent}", "")}.get(values.ndim, (f",\n\n{indent}", ""))
+    count = len(values)
+    shortened = not full and count > 2 * _EDGE
+    picked = [*range(_EDGE), *range(count - _EDGE, count)] if shortened else range(count)
+    parts = [_nested_text(values[k], width, spec, full, depth + 1) for k in picked]
+    if shortened:
+        parts.insert(_EDGE, f"{gap}...")
+    return f"[{between.join(parts)}]"
+
+
+def _element_text(value: Any, width: int, spec: str) -> str:
+    number = int(value) if spec == "d" else float(value)
+    text = f"{number:{spec}}"
+    if text == "nan" and np.signbit(number):
+        text = "-nan"
+    return f"{text:>{width}}"
+
+
 TILE_SIZE = 32
 
 TensorArgument: TypeAlias = (
@@ -345,7 +463,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         return self._parts
 
     @property
-    def _core_spec(self) -> memory.TensorSpec:
+    def _native_spec(self) -> memory.TensorSpec:
         return self._parts.first.spec
 
     def map(self, change: Callable[[tensor.Tensor], tensor.Tensor]) -> Tensor:
@@ -436,7 +554,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         >>> Tensor(np.ones((5, 7), np.float32), layout=Layout.TILE).padded_shape
         Shape([32, 32])
         """
-        return Shape(self._core_spec.padded_shape)
+        return Shape(self._native_spec.padded_shape)
 
     @property
     def spec(self) -> TensorSpec:
@@ -445,7 +563,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         >>> Tensor(np.ones((5, 7), np.float32)).spec.dtype
         DataType.FLOAT32
         """
-        return TensorSpec.wrap(self._core_spec)
+        return TensorSpec.wrap(self._native_spec)
 
     def memory_config(self) -> MemoryConfig:
         """Return the memory config.
@@ -453,7 +571,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         >>> Tensor(np.ones((5, 7), np.float32)).memory_config().is_sharded()
         False
         """
-        return MemoryConfig.wrap(self._core_spec.memory)
+        return MemoryConfig.wrap(self._native_spec.memory)
 
     def storage_type(self) -> StorageType:
         """Return whether the bytes are on a device, or on the host: borrowed from an array, or owned.
@@ -504,7 +622,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         >>> Tensor(np.ones((5, 7), np.float32)).is_sharded()
         False
         """
-        return self._core_spec.memory.is_sharded
+        return self._native_spec.memory.is_sharded
 
     def is_allocated(self) -> bool:
         """Return whether the tensor has not been deallocated.
@@ -520,7 +638,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         >>> Tensor(np.ones((5, 7), np.float32), layout=Layout.TILE).volume()
         1024
         """
-        return prod(self._core_spec.padded_shape)
+        return prod(self._native_spec.padded_shape)
 
     def logical_volume(self) -> int:
         """Return the number of elements that are data.
@@ -528,7 +646,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         >>> Tensor(np.ones((5, 7), np.float32), layout=Layout.TILE).logical_volume()
         35
         """
-        return self._core_spec.shape.logical_volume()
+        return self._native_spec.shape.logical_volume()
 
     def element_size(self) -> int:
         """Return the bytes of an element, 1 for block formats.
@@ -536,7 +654,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         >>> Tensor(np.ones((5, 7), np.float32)).element_size()
         4
         """
-        return getattr(self._core_spec.dtype, "itemsize", 1)
+        return getattr(self._native_spec.dtype, "itemsize", 1)
 
     # The buffer on a device.
 
@@ -562,7 +680,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         28
         """
         self._allocation()
-        return self._core_spec.page_bytes
+        return self._native_spec.page_bytes
 
     def buffer_aligned_page_size(self) -> int:
         """Return the bytes from one page to the next in a bank.
@@ -571,7 +689,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         32
         """
         self._allocation()
-        return self._core_spec.aligned_page_bytes
+        return self._native_spec.aligned_page_bytes
 
     def buffer_num_pages(self) -> int:
         """Return the number of pages.
@@ -580,7 +698,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         5
         """
         self._allocation()
-        return self._core_spec.num_pages
+        return self._native_spec.num_pages
 
     # Values.
 
@@ -594,7 +712,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         """
         return self.native.numpy() if mesh_composer is None else self._parts.compose(mesh_composer)
 
-    def to_torch(self, mesh_composer: MeshToTensor | None = None) -> Any:
+    def to_torch(self, mesh_composer: MeshToTensor | None = None) -> np.ndarray[Any, Any] | Any:
         """Return the values as a torch tensor if torch is imported, as an array otherwise.
 
         `mesh_composer` joins the parts of a tensor on a mesh.
@@ -608,7 +726,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         source = self.native if mesh_composer is None else tensor.Tensor.of(self.to_numpy(mesh_composer))
         return torch.from_dlpack(source)
 
-    def to_list(self) -> Any:
+    def to_list(self) -> list[Any] | Any:
         """Return the values as nested lists.
 
         >>> Tensor([1, 2], [1, 2], DataType.INT32).to_list()
@@ -616,13 +734,14 @@ class Tensor(TensorProperties[tensor.Tensor]):
         """
         return self.native.numpy().tolist()
 
-    def item(self) -> Any:
+    def item(self) -> float:
         """Return the only element.
 
         >>> Tensor([2.5], [1], DataType.FLOAT32).item()
         2.5
         """
-        return self.native.item()
+        element: float = self.native.item()
+        return element
 
     def __array__(self, *arguments: Any, **options: Any) -> np.ndarray[Any, Any]:
         return self.native.__array__(*arguments, **options)
@@ -690,7 +809,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
         >>> Tensor([1, 2], [1, 2], DataType.INT32).pad_to_tile(0.0).padded_shape
         Shape([32, 32])
         """
-        extents = self._core_spec.shape.logical
+        extents = self._native_spec.shape.logical
         padded = [*extents[:-2], *(round_up(n, TILE_SIZE) for n in extents[-2:])]
         return self.map(lambda part: part.pad(padded, None, pad_value))
 
@@ -704,7 +823,7 @@ class Tensor(TensorProperties[tensor.Tensor]):
 
     def __getitem__(self, index: Index | tuple[Index, ...]) -> Tensor:
         indices = list(index) if isinstance(index, tuple) else [index]
-        rank = self._core_spec.shape.rank
+        rank = self._native_spec.shape.rank
         if Ellipsis in indices:
             dots = indices.index(Ellipsis)
             indices[dots : dots + 1] = [slice(None)] * (rank - len(indices) + 1)
@@ -734,8 +853,6 @@ class Tensor(TensorProperties[tensor.Tensor]):
         if device is None or device.get_num_devices() == 1:
             return ""
         return f"device_id: {device.get_device_id(at)}, {MeshCoordinate(at)}\n"
-
-    __str__ = __repr__
 
 
 Arguments = ParamSpec("Arguments")
@@ -801,8 +918,8 @@ def aggregate_tensor(tensor: Tensor, composer: MeshToTensor) -> Tensor:
     """
     values = tensor.parts.compose(composer)
     part = tensor.parts.first
-    spec = PlainSpec(values.shape, part.dtype, part.layout, part.tile if part.spec.is_tiled else None, part.memory)
-    return Tensor.wrap(PlainTensor.from_array(values, spec))
+    spec = NativeSpec(values.shape, part.dtype, part.layout, part.tile if part.spec.is_tiled else None, part.memory)
+    return Tensor.wrap(NativeTensor.from_array(values, spec))
 
 
 @takes_tensor
@@ -880,7 +997,7 @@ def aggregate_as_tensor(tensors: Sequence[Tensor]) -> Tensor:
     return from_host_shards(tensors, MeshShape(1, len(tensors)))
 
 
-def _validate_equal_specs(parts: Sequence[PlainTensor]) -> None:
+def _validate_equal_specs(parts: Sequence[NativeTensor]) -> None:
     different = next((part.spec for part in parts if part.spec != parts[0].spec), None)
     if different is not None:
         raise LayoutError(f"parts must have one spec, got {parts[0].spec} and {different}")

@@ -6,6 +6,7 @@ None of these functions calls itself: a text nests as deeply as its type.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -190,7 +191,7 @@ def make_memory_config(
     return MemoryConfig(layout, buffer, matrix, general, made_with_nd)
 
 
-def value_from_json(data: object) -> tuple[str, Any]:
+def value_from_json(data: object) -> tuple[str, object]:
     """Return the ttnn type that `data` is written as, and the object of the library.
 
     >>> value_from_json({"x": 7, "y": 3})
@@ -202,6 +203,32 @@ def value_from_json(data: object) -> tuple[str, Any]:
         if isinstance(data, dict) and field in data:
             return name, reader(data)
     raise FileFormatError(f"expected the JSON of a core, core ranges, shards or a memory config, got {repr(data)[:60]}")
+
+
+def ttnn_json(value: object) -> str:
+    """Return cores, shards or a memory config, `value`, as ttnn writes JSON: without blanks, keys in order.
+
+    >>> ttnn_json(CoreRange((0, 0), (3, 1)))
+    '{"end":{"x":3,"y":1},"start":{"x":0,"y":0}}'
+    """
+    return json.dumps(_json_data(value), separators=(",", ":"), sort_keys=True)
+
+
+def _json_data(value: object) -> object:
+    if isinstance(value, CoreCoord):
+        return value._asdict()
+    if isinstance(value, NamedEnum):
+        return value.value
+    if isinstance(value, (tuple, CoreRangeSet)):
+        return list(map(_json_data, value))
+    if not isinstance(value, (CoreRange, ShardSpec, NdShardSpec, MemoryConfig)):
+        return value
+    fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if isinstance(value, NdShardSpec):
+        fields |= {"shard_shape": fields.pop("shape"), "shard_distribution_strategy": fields.pop("distribution")}
+    if isinstance(value, MemoryConfig):
+        fields |= {"created_with_nd_shard_spec": fields.pop("made_with_nd"), "per_core_allocation": False}
+    return {name: _json_data(field) for name, field in fields.items() if field is not None}
 
 
 MEMORY_CONFIG_FIELDS = ("memory_layout", "buffer_type", "shard_spec", "nd_shard_spec", "created_with_nd_shard_spec")
@@ -227,7 +254,7 @@ IGNORED_IF_OFF = ("per_core_allocation", "range_lockstep_allocation", "physical_
 OFF = ("", "0", _NULL)
 
 
-def enum_value(enum_name: str, name: str) -> Any:
+def enum_value(enum_name: str, name: str) -> NamedEnum | Format:
     """Return the member `name` of the library's enum for the enum `enum_name` of ttnn, or the number format.
 
     >>> enum_value("BufferType", "L1"), enum_value("DataType", "BFLOAT16")
@@ -787,7 +814,7 @@ def _nd_shard_spec(shards: NdShardSpec) -> str:
 
 
 def _json_range(cores: CoreRange) -> str:
-    return json.dumps({"start": cores.start._asdict(), "end": cores.end._asdict()}, separators=(",", ":"))
+    return json.dumps(_json_data(cores), separators=(",", ":"))
 
 
 def _memory_config(config: MemoryConfig) -> str:

@@ -8,7 +8,6 @@ that a misspelt one is an error. Of those without an effect here, the ones that 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -31,17 +30,27 @@ from ..memory import (
     grid_extents,
     row_width_multiple,
 )
-from ..memory import cores as plain_cores
-from .text import ttnn_text
+from ..memory import cores as native_cores
+from .text import ttnn_json, ttnn_text
 
 if TYPE_CHECKING:
     from typing import Self
 
+__all__ = [
+    "BORROWED_HOST_STORAGE", "DEVICE_STORAGE", "DEVICE_STORAGE_TYPE", "OWNED_HOST_STORAGE", "ROW_MAJOR_LAYOUT",
+    "TILE_LAYOUT", "WIDTH_MULTIPLES", "BufferType", "CoreCoord", "CoreGrid", "CoreRange", "CoreRangeSet", "DataType",
+    "DumpTensorMode", "Layout", "MeshCoordinate", "MeshShape", "PlacementReplicate", "PlacementShard",
+    "ShardDistributionStrategy", "ShardOrientation", "ShardShapeAlignment", "ShardStrategy", "StorageType",
+    "TensorMemoryLayout", "TensorTopology", "bfloat4_b", "bfloat8_b", "bfloat16", "corerange_to_cores", "float32",
+    "fp8_e4m3", "int8", "int32", "num_cores_to_corerangeset", "split_work_to_cores", "uint8", "uint16", "uint32",
+    "width_multiple",
+]  # fmt: skip
 
-Plain = TypeVar("Plain")
+
+Native = TypeVar("Native")
 
 
-class Wrapper(Generic[Plain]):
+class Wrapper(Generic[Native]):
     """A ttnn value around its `native` value; two are equal if their native values are.
 
     >>> Wrapper.wrap(5) == Wrapper.wrap(5), Wrapper.wrap(5).native
@@ -49,10 +58,10 @@ class Wrapper(Generic[Plain]):
     """
 
     __slots__ = ("native",)
-    native: Plain
+    native: Native
 
     @classmethod
-    def wrap(cls, value: Plain | Self) -> Self:
+    def wrap(cls, value: Native | Self) -> Self:
         """Return `value` wrapped; a wrapper is returned unchanged.
 
         >>> Wrapper.wrap(Wrapper.wrap(5)).native
@@ -61,7 +70,7 @@ class Wrapper(Generic[Plain]):
         if isinstance(value, cls):
             return value
         wrapper = object.__new__(cls)
-        wrapper.native = cast(Plain, value)
+        wrapper.native = cast(Native, value)
         return wrapper
 
     def __eq__(self, other: object) -> bool:
@@ -71,10 +80,25 @@ class Wrapper(Generic[Plain]):
         return hash(self.native)
 
     def __repr__(self) -> str:
-        return repr(self.native)
+        return ttnn_text(self.native)
 
-    def __str__(self) -> str:
-        return str(self.native)
+
+class JsonWrapper(Wrapper[Native]):
+    """A ttnn value that ttnn also writes as JSON.
+
+    >>> issubclass(CoreRange, JsonWrapper), issubclass(TensorTopology, JsonWrapper)
+    (True, False)
+    """
+
+    __slots__ = ()
+
+    def to_json(self) -> str:
+        """Return the value as JSON, without blanks, keys in order.
+
+        >>> CoreRangeSet([CoreRange((0, 0), (3, 1))]).to_json()
+        '[{"end":{"x":3,"y":1},"start":{"x":0,"y":0}}]'
+        """
+        return ttnn_json(self.native)
 
 
 def bind_by_type(
@@ -132,12 +156,12 @@ class TtnnEnum(NamedEnum):
 
     @property
     def native(self) -> NamedEnum:
-        """The member of the core.
+        """The native member.
 
         >>> BufferType.L1.native is memory.BufferType.L1
         True
         """
-        return _CORE_ENUMS[type(self).__name__][self.name]
+        return _NATIVE_ENUMS[type(self).__name__][self.name]
 
     def __eq__(self, other: object) -> bool:
         return self is other or self.native is other
@@ -236,7 +260,7 @@ MemoryLayoutLike: TypeAlias = TensorMemoryLayout | memory.TensorMemoryLayout | s
 OrientationLike: TypeAlias = ShardOrientation | memory.ShardOrientation | str
 DistributionLike: TypeAlias = ShardDistributionStrategy | memory.ShardDistribution | str
 
-_CORE_ENUMS: dict[str, type[NamedEnum]] = {
+_NATIVE_ENUMS: dict[str, type[NamedEnum]] = {
     "Layout": memory.PageLayout,
     "BufferType": memory.BufferType,
     "TensorMemoryLayout": memory.TensorMemoryLayout,
@@ -275,7 +299,7 @@ class DataType(Enum, metaclass=HelpfulEnum):
 
     @property
     def format(self) -> Format:
-        """The number format of the core.
+        """The native number format.
 
         >>> DataType.FP8_E4M3.format
         format_of('float8_e4m3')
@@ -407,15 +431,6 @@ WIDTH_MULTIPLES = {dtype: width_multiple(dtype) for dtype in DataType}
 # Cores, ranges, sets and grids of cores under ttnn's names, printed as ttnn prints them; and work split over cores.
 
 
-def to_json(value: object) -> str:
-    """Return `value` as ttnn writes JSON: without blanks, keys in order.
-
-    >>> to_json({"y": 1, "x": [0, 2]})
-    '{"x":[0,2],"y":1}'
-    """
-    return json.dumps(value, separators=(",", ":"), sort_keys=True)
-
-
 class CoreCoord(memory.CoreCoord):
     """A core: column x and row y; it compares equal to the pair (x, y).
 
@@ -435,7 +450,7 @@ class CoreCoord(memory.CoreCoord):
         >>> CoreCoord(7, 3).to_json()
         '{"x":7,"y":3}'
         """
-        return to_json(self._asdict())
+        return ttnn_json(self)
 
     def __repr__(self) -> str:
         return f"{self.x}-{self.y}"
@@ -443,7 +458,7 @@ class CoreCoord(memory.CoreCoord):
     __str__ = __repr__
 
 
-class CoreRange(Wrapper[memory.CoreRange]):
+class CoreRange(JsonWrapper[memory.CoreRange]):
     """A rectangle of cores from `start` to `end`, both included.
 
     >>> CoreRange(CoreCoord(0, 0), CoreCoord(3, 1))
@@ -489,30 +504,8 @@ class CoreRange(Wrapper[memory.CoreRange]):
         """
         return CoreRangeSet(self).contains(cores)
 
-    def to_json(self) -> str:
-        """Return the range as JSON.
 
-        >>> CoreRange((0, 0), (3, 1)).to_json()
-        '{"end":{"x":3,"y":1},"start":{"x":0,"y":0}}'
-        """
-        return to_json(range_fields(self.native))
-
-    def __repr__(self) -> str:
-        return ttnn_text(self.native)
-
-    __str__ = __repr__
-
-
-def range_fields(cores: memory.CoreRange) -> dict[str, dict[str, int]]:
-    """Return the corners of a range by name, as ttnn writes them.
-
-    >>> range_fields(memory.CoreRange((0, 0), (3, 1)))
-    {'start': {'x': 0, 'y': 0}, 'end': {'x': 3, 'y': 1}}
-    """
-    return {"start": cores.start._asdict(), "end": cores.end._asdict()}
-
-
-class CoreRangeSet(Wrapper[memory.CoreRangeSet]):
+class CoreRangeSet(JsonWrapper[memory.CoreRangeSet]):
     """Ranges of cores that do not overlap, in the order of `core_ranges`; a Python set of them is sorted.
 
     >>> CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(3, 1))]).num_cores()
@@ -580,73 +573,33 @@ class CoreRangeSet(Wrapper[memory.CoreRangeSet]):
             return memory.CoreCoord.of(cores) in self.native.cores()
         return set(memory.CoreRangeSet.of(unwrap(cores)).cores()) <= set(self.native.cores())
 
-    def to_json(self) -> str:
-        """Return the ranges as JSON.
-
-        >>> CoreRangeSet([CoreRange((0, 0), (3, 1))]).to_json()
-        '[{"end":{"x":3,"y":1},"start":{"x":0,"y":0}}]'
-        """
-        return to_json(list(map(range_fields, self.native)))
-
     def __iter__(self) -> Iterator[CoreRange]:
         return iter(self.ranges())
 
     def __len__(self) -> int:
         return len(self.native)
 
-    def __repr__(self) -> str:
-        return ttnn_text(self.native)
 
-    __str__ = __repr__
-
-
-class CoreGrid(Wrapper[memory.CoreGrid]):
+class CoreGrid(memory.CoreGrid):
     """A grid of `y` rows and `x` columns of cores, from (0, 0).
 
-    >>> CoreGrid(y=2, x=3)
-    ttnn.CoreGrid(x=3, y=2)
+    >>> CoreGrid(y=2, x=3), CoreGrid(y=2, x=3).num_cores
+    (ttnn.CoreGrid(x=3, y=2), 6)
     """
 
     __slots__ = ()
 
-    def __init__(self, y: int, x: int) -> None:
-        self.native = memory.CoreGrid(y, x)
+    def __eq__(self, other: object) -> bool:
+        return (self.y, self.x) == (other.y, other.x) if isinstance(other, memory.CoreGrid) else NotImplemented
 
-    @property
-    def x(self) -> int:
-        """The number of columns.
-
-        >>> CoreGrid(y=2, x=3).x
-        3
-        """
-        return self.native.x
-
-    @property
-    def y(self) -> int:
-        """The number of rows.
-
-        >>> CoreGrid(y=2, x=3).y
-        2
-        """
-        return self.native.y
-
-    @property
-    def num_cores(self) -> int:
-        """The number of cores.
-
-        >>> CoreGrid(y=2, x=3).num_cores
-        6
-        """
-        return self.native.num_cores
+    __hash__ = memory.CoreGrid.__hash__
 
     def __repr__(self) -> str:
         return f"ttnn.CoreGrid(x={self.x}, y={self.y})"
 
-    __str__ = __repr__
 
-
-CoresLike: TypeAlias = CoreRangeSet | CoreRange | CoreGrid | plain_cores.CoresLike
-GridLike: TypeAlias = CoreGrid | memory.CoreGrid | CoreLike
+CoresLike: TypeAlias = CoreRangeSet | CoreRange | native_cores.CoresLike
+GridLike: TypeAlias = memory.CoreGrid | CoreLike
 
 
 def num_cores_to_corerangeset(target_num_cores: int, grid_size: GridLike, row_wise: bool = False) -> CoreRangeSet:
@@ -655,7 +608,7 @@ def num_cores_to_corerangeset(target_num_cores: int, grid_size: GridLike, row_wi
     >>> num_cores_to_corerangeset(10, CoreCoord(8, 8), row_wise=True).ranges()
     [[0-0 - 7-0], [0-1 - 1-1]]
     """
-    return CoreRangeSet.wrap(first_cores(target_num_cores, unwrap(grid_size), row_wise))
+    return CoreRangeSet.wrap(first_cores(target_num_cores, grid_size, row_wise))
 
 
 def split_work_to_cores(
@@ -669,7 +622,7 @@ def split_work_to_cores(
     >>> count, more.num_cores(), units_of_more, fewer.num_cores(), units_of_fewer
     (64, 36, 2, 28, 1)
     """
-    across, down = grid_extents(unwrap(grid_size))
+    across, down = grid_extents(grid_size)
     if units_to_divide < 0:
         raise MemoryConfigError(f"expected at least 0 units of work, got {units_to_divide}")
     none = CoreRangeSet([])
@@ -683,7 +636,7 @@ def split_work_to_cores(
     line, along = divmod(remainder, across if row_wise else down)
     start = (along, line) if row_wise else (line, along)
     more = num_cores_to_corerangeset(remainder, grid_size, row_wise)
-    fewer = CoreRangeSet.wrap(first_cores(count - remainder, unwrap(grid_size), row_wise, start))
+    fewer = CoreRangeSet.wrap(first_cores(count - remainder, grid_size, row_wise, start))
     return count, all_cores, more, fewer, per_core + 1, per_core
 
 
@@ -733,8 +686,6 @@ class MeshIntegers(tuple[int, ...]):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({list(self)})"
-
-    __str__ = __repr__
 
 
 class MeshShape(MeshIntegers):
@@ -871,5 +822,3 @@ class TensorTopology(Wrapper[Topology]):
 
     def __repr__(self) -> str:
         return f"TensorTopology({self.distribution_shape()}, {self.placements()}, {self.mesh_coords()})"
-
-    __str__ = __repr__

@@ -21,6 +21,8 @@ from ..version import __version__
 if TYPE_CHECKING:
     import sqlite3
 
+__all__ = ["write_visualizer_report"]
+
 MAX_PAGES = 1_000_000  # rows of pages; beyond that, a report has one row per buffer and bank
 DATABASE = "db.sqlite"
 _DEVICE = 0
