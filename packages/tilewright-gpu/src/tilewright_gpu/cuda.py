@@ -262,7 +262,7 @@ def _unavailable_reason() -> str | None:
 
 
 class CudaRunner:
-    """Enqueues a plan of one step from a source address to a target address, without any checks.
+    """Enqueues a plan of one stage from a source address to a target address, without any checks.
 
     The stream is the current one of the library that allocated the target, so that a call can be captured in a graph.
     """
@@ -350,15 +350,15 @@ class CudaBackend(KernelBackend):
         launch(source.buffer.address, target.buffer.address, self.stream)
 
     def can_prepare(self, plan: Plan) -> bool:
-        """Return whether a plan has one step, and formats that devices support."""
+        """Return whether a plan has one stage, and formats that devices support."""
         return not plan.stages and not formats_without_code(plan)
 
     def make_runner(self, plan: Plan, aligned: tuple[int, int]) -> CudaRunner:
-        """Return the function that enqueues a plan of one step between addresses with two alignments in bytes."""
+        """Return the function that enqueues a plan of one stage between addresses with two alignments in bytes."""
         return CudaRunner(plan, self, aligned)
 
     def run_batch(self, plan: Plan, sources: Sequence[int], targets: Sequence[int]) -> None:
-        """Enqueue a plan of one step for up to MAX_BATCH pairs of addresses, in one launch for each of its kernels."""
+        """Enqueue a plan of one stage for up to MAX_BATCH pairs of addresses, in one launch for each of its kernels."""
         aligned = (gcd(WIDEST, *sources), gcd(WIDEST, *targets))
         with self.working("run the plans"):
             launches = _compiled_batches.get(
@@ -519,7 +519,7 @@ def _wrap_torch_tensor(tensor: Any) -> DeviceArray:
     if tensor.layout is not sys.modules["torch"].strided:
         raise FormatError(f"expected a strided tensor, got layout {tensor.layout}; make it dense first")
     backend = CudaBackend(tensor.device.index or 0, "torch")
-    strides = tuple([int(step) * element.itemsize for step in tensor.stride()])
+    strides = tuple([int(stride) * element.itemsize for stride in tensor.stride()])
     return DeviceArray(backend, int(tensor.data_ptr()), 0, tuple(map(int, tensor.shape)), strides, element, tensor)
 
 

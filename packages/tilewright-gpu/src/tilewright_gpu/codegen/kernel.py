@@ -76,8 +76,8 @@ def tuning_by_kind(tuning: Tunings) -> Mapping[str, Tuning]:
 class Kernel:
     """The statements of a kernel, and its launch size: `groups` work-groups of `threads` threads.
 
-    `shared` has names and bytes of the arrays in shared memory; a kernel with any also has a barrier. `step` is the
-    step of the plan that the kernel belongs to.
+    `shared` has names and bytes of the arrays in shared memory; a kernel with any also has a barrier. `stage` is the
+    stage of the plan that the kernel belongs to.
 
     >>> Kernel("tw_copy_0", "copy", (), groups=4, threads=256).groups
     4
@@ -90,7 +90,7 @@ class Kernel:
     threads: int
     tables: tuple[Table, ...] = ()
     shared: tuple[tuple[str, int], ...] = ()
-    step: int = 0
+    stage: int = 0
 
     @property
     def large_shared(self) -> int:
@@ -113,7 +113,7 @@ class KernelJob:
     >>> from .c_code import c_dialect
     >>> job = KernelJob("tw_copy_0", plan.source, plan.target, plan.nests[0], c_dialect("opencl"), (16, 16))
     >>> job.sizes, job.axes
-    ((2, 2), [LoopAxis(extent=8, steps=(2, 4))])
+    ((2, 2), [LoopAxis(extent=8, strides=(2, 4))])
     """
 
     name: str
@@ -134,10 +134,10 @@ class KernelJob:
 
     @property
     def axes(self) -> list[LoopAxis]:
-        """The loops of the nest, with steps in source, target and, for a block format, scales."""
+        """The loops of the nest, with strides in source, target and, for a block format, scales."""
         nest = self.nest
-        steps = (nest.source, nest.target, nest.scale) if nest.scale else (nest.source, nest.target)
-        return [LoopAxis(n, tuple([column[k] for column in steps])) for k, n in enumerate(nest.extents)]
+        strides = (nest.source, nest.target, nest.scale) if nest.scale else (nest.source, nest.target)
+        return [LoopAxis(n, tuple([column[k] for column in strides])) for k, n in enumerate(nest.extents)]
 
     def tables(self) -> tuple[Table, Table] | None:
         """Return the offsets in bytes of the tabulated modes on both sides, or None if the nest has none."""
@@ -159,13 +159,13 @@ class KernelJob:
         return block_format_of(self.target.format if self.nest.operation == "pack" else self.source.format)
 
 
-def common_alignment(base: int, *steps: int) -> int:
-    """Return the largest power of two, up to 16, that divides the alignment `base` of the memory and all `steps`.
+def common_alignment(base: int, *strides: int) -> int:
+    """Return the largest power of two, up to 16, that divides the alignment `base` of the memory and all `strides`.
 
     >>> common_alignment(16, 64, 8, 0), common_alignment(16, 100)
     (8, 4)
     """
-    return gcd(WIDEST, base, *steps)
+    return gcd(WIDEST, base, *strides)
 
 
 def bank_passes(places: Iterable[int], width: int) -> int:

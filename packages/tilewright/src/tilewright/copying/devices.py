@@ -74,7 +74,7 @@ class DeviceArray:
     def is_contiguous(self) -> bool:
         """Whether the array is C-contiguous."""
         packed = packed_strides(self.shape, self.itemsize)
-        return all(n <= 1 or own == step for n, own, step in zip(self.shape, self.strides, packed, strict=True))
+        return all(n <= 1 or own == stride for n, own, stride in zip(self.shape, self.strides, packed, strict=True))
 
     @property
     def flags(self) -> Any:
@@ -95,8 +95,8 @@ class DeviceArray:
             wanted = tuple([self.size // known if known and n == -1 else n for n in wanted])
         owner = self.owner.reshape(wanted) if hasattr(self.owner, "reshape") else self.owner
         if [n for n in wanted if n != 1] == [n for n in self.shape if n != 1]:
-            steps = iter([step for n, step in zip(self.shape, self.strides, strict=True) if n != 1])
-            strides = tuple([next(steps) if n != 1 else self.itemsize for n in wanted])
+            others = iter([stride for n, stride in zip(self.shape, self.strides, strict=True) if n != 1])
+            strides = tuple([next(others) if n != 1 else self.itemsize for n in wanted])
         elif self.is_contiguous and prod(wanted) == self.size:
             strides = packed_strides(wanted, self.itemsize)
         else:
@@ -207,10 +207,10 @@ def read_capsule(capsule: object) -> CapsuleContents:
     element = scalar_format_of(name)
     shape = tuple([int(tensor.shape[k]) for k in range(tensor.ndim)])
     if tensor.strides:
-        steps = tuple([int(tensor.strides[k]) for k in range(tensor.ndim)])
+        in_elements = tuple([int(tensor.strides[k]) for k in range(tensor.ndim)])
     else:
-        steps = tuple([prod(shape[k + 1 :]) for k in range(tensor.ndim)])
-    strides = tuple([step * element.itemsize for step in steps])
+        in_elements = tuple([prod(shape[k + 1 :]) for k in range(tensor.ndim)])
+    strides = tuple([stride * element.itemsize for stride in in_elements])
     address = int(tensor.data or 0) + int(tensor.byte_offset)
     return CapsuleContents(address, shape, strides, element, int(tensor.device_type), capsule)
 

@@ -181,7 +181,7 @@ def can_run(plan: Plan) -> bool:
 
 
 def run_plan(plan: Plan, source: int, target: int, threads: int) -> None:
-    """Run a plan of one step on memory at two addresses, on up to `threads` threads (0: all cores).
+    """Run a plan of one stage on memory at two addresses, on up to `threads` threads (0: all cores).
 
     >>> from tilewright import Layout
     >>> from tilewright.copying import Placement, plan_copy

@@ -126,7 +126,7 @@ def _element_nest(source: Placement | None, target: Placement, leaves: Leaves, b
     """Return the nest that copies a box of elements, or fills it if there is no source."""
     places = [place for place in (source, target) if place is not None]
     extents: list[int] = []
-    steps: list[list[int]] = [[] for _ in places]
+    strides: list[list[int]] = [[] for _ in places]
     offsets = [0] * len(places)
     tabulated: list[tuple[tuple[int, int, int], ...]] = []
     for mode, box in zip(leaves, boxes, strict=True):
@@ -137,18 +137,18 @@ def _element_nest(source: Placement | None, target: Placement, leaves: Leaves, b
                 continue
             extents.append(count)
             for side, place in enumerate(places):
-                step = (leaf.steps[side] or 0) * place.itemsize
-                steps[side].append(step)
-                offsets[side] += start * step
+                stride = (leaf.strides[side] or 0) * place.itemsize
+                strides[side].append(stride)
+                offsets[side] += start * stride
         tabulated.append(tuple(digits))
     table = TabulatedModes(tuple(tabulated)) if any(tabulated) else None
     if table is None:
         offsets = [offset + place.origin * place.itemsize for offset, place in zip(offsets, places, strict=True)]
     if source is None:
-        steps, offsets = [[0] * len(extents), *steps], [0, *offsets]
+        strides, offsets = [[0] * len(extents), *strides], [0, *offsets]
     operation: Operation = "fill" if source is None else "copy"
     nest = LoopNest(
-        operation, tuple(extents), tuple(steps[0]), tuple(steps[1]), (), offsets[0], offsets[1], tabulated=table
+        operation, tuple(extents), tuple(strides[0]), tuple(strides[1]), (), offsets[0], offsets[1], tabulated=table
     )
     return nest.canonicalize()
 
@@ -170,17 +170,17 @@ class _BlockGeometry:
 
     def _validate(self, place: Placement) -> None:
         """Raise unless elements fill blocks, and blocks fill tiles, without crossing into the next."""
-        steps = [(n, step) for mode in self.modes for n, step in mode if n > 1]
-        strided = [(n, step) for n, step in steps if step is not None and step >= 0]
+        strides = [(n, stride) for mode in self.modes for n, stride in mode if n > 1]
+        strided = [(n, stride) for n, stride in strides if stride is not None and stride >= 0]
         problem = None
-        if len(strided) < len(steps):
+        if len(strided) < len(strides):
             problem = "is not strided"
         else:
-            in_block = sum((n - 1) * step for n, step in strided if step < self.block)
-            in_tile = sum((n - 1) * step for n, step in strided if step < self.tile)
-            if in_block != self.block - 1 or any(step % self.block for _, step in strided if step >= self.block):
+            in_block = sum((n - 1) * stride for n, stride in strided if stride < self.block)
+            in_tile = sum((n - 1) * stride for n, stride in strided if stride < self.tile)
+            if in_block != self.block - 1 or any(stride % self.block for _, stride in strided if stride >= self.block):
                 problem = f"does not fill blocks of {self.block} elements"
-            elif in_tile >= self.tile or any(step % self.tile for _, step in strided if step >= self.tile):
+            elif in_tile >= self.tile or any(stride % self.tile for _, stride in strided if stride >= self.tile):
                 problem = f"does not fill tiles of {self.tile} elements"
         if problem or place.origin % self.tile:
             raise LayoutError(
@@ -188,21 +188,21 @@ class _BlockGeometry:
                 " use whole tiles with contiguous blocks"
             )
 
-    def is_inside_block(self, step: int | None) -> bool:
-        """Return whether a loop with this step stays inside a block."""
-        return (step or 0) < self.block
+    def is_inside_block(self, stride: int | None) -> bool:
+        """Return whether a loop with this stride stays inside a block."""
+        return (stride or 0) < self.block
 
     def clear_nest(self, place: Placement) -> LoopNest:
         """Return the nest that writes zeros between the scales and the data of every tile of the placement."""
         tiles = [
-            (n, step // self.tile * self.tile_bytes)
+            (n, stride // self.tile * self.tile_bytes)
             for mode in self.modes
-            for n, step in mode
-            if step is not None and step >= self.tile
+            for n, stride in mode
+            if stride is not None and stride >= self.tile
         ]
-        extents, steps = zip(*tiles, (self.gap, 1), strict=True)
+        extents, strides = zip(*tiles, (self.gap, 1), strict=True)
         start = place.origin // self.tile * self.tile_bytes + self.gap_start
-        return LoopNest("clear", extents, (0,) * len(extents), steps, target_offset=start).canonicalize()
+        return LoopNest("clear", extents, (0,) * len(extents), strides, target_offset=start).canonicalize()
 
     def data_offset(self, place: int) -> int:
         """Return the offset in bytes of the codes of a block from the codes of the first block."""
@@ -227,9 +227,9 @@ def _block_cells(mode: Sequence[Leaf], blocks: _BlockGeometry, side: int, limit:
         raise LayoutError(
             "a block format needs strided layouts that split at the same places; copy one side to plain strides first"
         )
-    in_block = [leaf for leaf in mode if blocks.is_inside_block(leaf.steps[side])]
-    outer = [leaf.extent for leaf in mode if not blocks.is_inside_block(leaf.steps[side])]
-    if any(not blocks.is_inside_block(leaf.steps[side]) for leaf in mode[: len(in_block)]):
+    in_block = [leaf for leaf in mode if blocks.is_inside_block(leaf.strides[side])]
+    outer = [leaf.extent for leaf in mode if not blocks.is_inside_block(leaf.strides[side])]
+    if any(not blocks.is_inside_block(leaf.strides[side]) for leaf in mode[: len(in_block)]):
         raise LayoutError("a block format needs the elements of a block to be neighbours along each mode")
     width = prod(leaf.extent for leaf in in_block)
     whole, rest = divmod(limit, width)
@@ -272,7 +272,7 @@ def _block_nest(
         outer = iter(cell.box)
         radix = 1
         for leaf in mode:
-            near, far = leaf.steps[1 - side] or 0, leaf.steps[side] or 0
+            near, far = leaf.strides[1 - side] or 0, leaf.strides[side] or 0
             if blocks.is_inside_block(far):
                 for element in range(blocks.block):
                     digit = element // far % leaf.extent if far else 0
@@ -307,9 +307,9 @@ def _index_in_mode(mode: Sequence[Leaf], blocks: _BlockGeometry, side: int, elem
     """Return the index within a mode, counted from the start of the block, of an element of a block."""
     index = 0
     for leaf in mode:
-        step = leaf.steps[side]
-        if step and blocks.is_inside_block(step):
-            index += element // step % leaf.extent * leaf.radix
+        stride = leaf.strides[side]
+        if stride and blocks.is_inside_block(stride):
+            index += element // stride % leaf.extent * leaf.radix
     return index
 
 
@@ -336,12 +336,12 @@ class Plan(Drawable):
     stages: tuple[Plan, ...] = ()
 
     @property
-    def steps(self) -> tuple[Plan, ...]:
+    def passes(self) -> tuple[Plan, ...]:
         """The plans that run one after the other: the stages, or the plan itself.
 
         >>> from tilewright import Layout
         >>> blocks = [Placement(Layout(32), name, tile_elements=32) for name in ("bfloat8_b", "bfloat4_b")]
-        >>> [(str(step.source.format), str(step.target.format)) for step in plan_copy(*blocks).steps]
+        >>> [(str(stage.source.format), str(stage.target.format)) for stage in plan_copy(*blocks).passes]
         [('bfloat8_b', 'float32'), ('float32', 'bfloat4_b')]
         """
         return self.stages or (self,)
@@ -354,7 +354,7 @@ class Plan(Drawable):
         >>> plan_copy(*[Placement(Layout(32), name, tile_elements=32) for name in ("mxfp4", "nvfp4")]).scratch
         32
         """
-        return max((step.target.cosize for step in self.stages if not step.packs), default=0)
+        return max((stage.target.cosize for stage in self.stages if not stage.packs), default=0)
 
     @property
     def packs(self) -> bool:
@@ -368,14 +368,14 @@ class Plan(Drawable):
 
     @property
     def written(self) -> tuple[tuple[Plan, LoopNest], ...]:
-        """The nests that write to the target, each with its step.
+        """The nests that write to the target, each with its stage.
 
         >>> from tilewright import Layout
         >>> blocks = [Placement(Layout(32), name, tile_elements=32) for name in ("bfloat8_b", "bfloat4_b")]
         >>> [nest.operation for _, nest in plan_copy(*blocks).written]
         ['pack', 'clear']
         """
-        return tuple([(step, nest) for step in self.steps if step.packs == self.packs for nest in step.nests])
+        return tuple([(stage, nest) for stage in self.passes if stage.packs == self.packs for nest in stage.nests])
 
     @property
     def moved(self) -> int:
@@ -420,13 +420,13 @@ class Plan(Drawable):
           for 4: source +1, target +2
         """
         read = sum(
-            _bytes_accessed(step.source, nest)
-            for step in self.steps
-            if not (self.stages and step.packs)
-            for nest in step.nests
+            _bytes_accessed(stage.source, nest)
+            for stage in self.passes
+            if not (self.stages and stage.packs)
+            for nest in stage.nests
             if nest.operation not in ("fill", "clear")
         )
-        written = sum(_bytes_accessed(step.target, nest) for step, nest in self.written)
+        written = sum(_bytes_accessed(stage.target, nest) for stage, nest in self.written)
         lines = [
             f"copy {format_tree(self.source.layout.shape)} {self.source.format} -> {self.target.format}",
             f"{self.moved} elements, {read} bytes read, {written} written",
@@ -438,9 +438,9 @@ class Plan(Drawable):
             lines.append(f"{self.cropped} elements of the source are cropped")
         if self.stages:
             lines.append(f"in {len(self.stages)} stages, through {self.scratch} float32 of scratch memory")
-        for step in self.steps:
-            for nest in step.nests:
-                lines += _describe_nest(step, nest)
+        for stage in self.passes:
+            for nest in stage.nests:
+                lines += _describe_nest(stage, nest)
         return "\n".join(lines)
 
     def bind(
@@ -539,8 +539,8 @@ def _make_plan(source: Placement, target: Placement) -> Plan:
 def _stage_placements(source: Placement, target: Placement) -> Iterator[tuple[Placement, Placement]]:
     """Yield source and target of each stage: for each slab of the first mode, unpack to scratch and pack from there."""
     data = [min(a, b) for a, b in zip(source.data_extents, target.data_extents, strict=True)]
-    step = lcm(_tile_period(source), _tile_period(target))
-    count = max(1, SLAB_BYTES // max(1, 4 * prod(data[1:]) * step)) * step
+    period = lcm(_tile_period(source), _tile_period(target))
+    count = max(1, SLAB_BYTES // max(1, 4 * prod(data[1:]) * period)) * period
     for start in range(0, target.extents[0], count):
         extents = [max(0, min(count, data[0] - start)), *data[1:]]
         scratch = Placement(with_logical_shape(row_major(*[max(1, n) for n in extents]), tuple(extents)), "float32")
@@ -560,22 +560,22 @@ def _slab_placement(place: Placement, start: int, count: int) -> Placement:
     return Placement(compose(place.layout, (window,)), place.format, place.fill, place.tile_elements)
 
 
-def step_operands(
+def stage_operands(
     plan: Plan, source: Memory, target: Memory, allocate: Callable[[int], Memory]
 ) -> list[tuple[Plan, Memory, Memory]]:
-    """Return the steps of a plan, each with the memory that it reads and that it writes.
+    """Return the stages of a plan, each with the memory that it reads and that it writes.
 
-    `allocate` returns scratch memory for a number of float32 values; steps that share it run in their order.
+    `allocate` returns scratch memory for a number of float32 values; stages that share it run in their order.
 
     >>> from tilewright import Layout
     >>> plan = plan_copy(*[Placement(Layout(32), name, tile_elements=32) for name in ("bfloat8_b", "bfloat4_b")])
-    >>> [(read, written) for _, read, written in step_operands(plan, "a", "b", lambda count: f"{count} float32")]
+    >>> [(read, written) for _, read, written in stage_operands(plan, "a", "b", lambda count: f"{count} float32")]
     [('a', '32 float32'), ('32 float32', 'b')]
     """
     if not plan.stages:
         return [(plan, source, target)]
     scratch = allocate(plan.scratch)
-    return [(step, scratch, target) if step.packs else (step, source, scratch) for step in plan.stages]
+    return [(stage, scratch, target) if stage.packs else (stage, source, scratch) for stage in plan.stages]
 
 
 Compiled = TypeVar("Compiled")
@@ -688,8 +688,8 @@ def _describe_nest(plan: Plan, nest: LoopNest) -> list[str]:
     if nest.tabulated is not None:
         lines.append(f"  for {nest.tabulated.count} offsets from a table")
     scale = nest.scale or (0,) * len(nest.extents)
-    for n, source, target, step in zip(nest.extents, nest.source, nest.target, scale, strict=True):
-        scales = f", scale {step:+d}" if nest.scale else ""
+    for n, source, target, stride in zip(nest.extents, nest.source, nest.target, scale, strict=True):
+        scales = f", scale {stride:+d}" if nest.scale else ""
         lines.append(f"  for {n}: source {source:+d}, target {target:+d}{scales}")
     return lines
 

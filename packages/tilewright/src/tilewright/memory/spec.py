@@ -437,21 +437,21 @@ def _replace_arguments(spec: TensorSpec, **changes: Any) -> TensorSpec:  # argum
 
 
 def _classify_change(old: TensorSpec, new: TensorSpec, pairs: Sequence[Sequence[Leaf]], offset: int) -> SpecChange:
-    """Return the change, from the steps of the old tensor (first) and the new one (second) of each leaf."""
+    """Return the change, from the strides of the old tensor (first) and the new one (second) of each leaf."""
     if old.dtype != new.dtype:
         reason = f"every element is converted from {old.dtype} to {new.dtype}"
         return SpecChange(new, ChangeKind.COPY, ChangeKind.COPY, reason)
-    steps = [leaf.steps for mode in pairs for leaf in mode]
+    strides = [leaf.strides for mode in pairs for leaf in mode]
     page, same_page = old.page_elements, old.page_elements == new.page_elements
     on_pages = same_page and offset % page == 0
-    unchanged = all(first == second and first is not None for first, second in steps)
+    unchanged = all(first == second and first is not None for first, second in strides)
     covered = offset + prod(new.padded_shape) <= prod(old.padded_shape)  # all new pages, with their padding
     if unchanged and covered and (on_pages or not old.dtype.has_blocks):
         if on_pages and not offset and _same_banks(old, new):
             return SpecChange(new, ChangeKind.VIEW, ChangeKind.VIEW, "every element stays where it is")
         reason = "the host keeps its bytes, but pages are copied to other banks"
         return SpecChange(new, ChangeKind.COPY, ChangeKind.VIEW, reason)
-    if on_pages and all(_steps_by_pages(first, second, page) for first, second in steps):
+    if on_pages and all(_steps_by_pages(first, second, page) for first, second in strides):
         return SpecChange(new, ChangeKind.COPY, ChangeKind.COPY, "whole pages are copied")
     if old.is_tiled:
         return SpecChange(new, ChangeKind.UNTILIZE, ChangeKind.UNTILIZE, "elements are taken out of their tiles")

@@ -275,13 +275,13 @@ class TileTensor(Arithmetic):
                 if 0 <= row < rows and 0 <= column < columns:
                     return int(offset + row * down + column * right)
                 return None
-        for c, n, step in zip(key, shape, stride):  # noqa: B905  (equal lengths, on the hot path)
+        for c, n, d in zip(key, shape, stride):  # noqa: B905  (equal lengths, on the hot path)
             if c.__class__ is not int or not 0 <= c < n:
                 return None
-            if step.__class__ is int:
-                offset += c * step
+            if d.__class__ is int:
+                offset += c * d
             else:
-                for extent, inner in step:
+                for extent, inner in d:
                     offset += c % extent * inner
                     c //= extent
         return offset
