@@ -20,7 +20,7 @@ BUDGET = {
         "analysis": (1550, 6),
         "cli": (3250, 20),
         "conversion": (6860, 16),
-        "copying": (2210, 8),
+        "copying": (2220, 8),
         "cute": (1330, 6),
         "explorer": (1280, 9),
         "files": (5580, 19),
@@ -32,7 +32,7 @@ BUDGET = {
         "tensor": (2440, 7),
         "tiling": (4560, 14),
         "traffic": (2080, 9),
-        "ttl": (1310, 5),
+        "ttl": (1320, 5),
         "ttnn": (3310, 11),
         "views": (4770, 18),
     },
@@ -41,7 +41,7 @@ BUDGET = {
     },
     "tilewright_gpu": {
         "(modules)": (1370, 6),
-        "codegen": (1620, 7),
+        "codegen": (1630, 7),
     },
     "tilewright_mojo": {
         "(modules)": (1490, 12),

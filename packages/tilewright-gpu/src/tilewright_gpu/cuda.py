@@ -63,8 +63,8 @@ class KernelLaunch:
         self._addresses = (ctypes.c_uint64 * 2)()
         pointers = [ctypes.c_uint64(int(table.data.ptr)) for table in tables]
         start = ctypes.addressof(self._addresses)
-        places = [start, start + 8, *[ctypes.addressof(value) for value in pointers]]
-        block = (ctypes.c_void_p * len(places))(*places)
+        addresses = [start, start + 8, *[ctypes.addressof(value) for value in pointers]]
+        block = (ctypes.c_void_p * len(addresses))(*addresses)
         self._arguments = ctypes.addressof(block)
         self._keep_alive = (function, tables, pointers, block)
         self._lock = Lock()
@@ -101,8 +101,8 @@ class BatchLaunch:
     def __call__(self, sources: Sequence[int], targets: Sequence[int], stream: int) -> None:
         none = [0] * (MAX_BATCH - len(sources))
         addresses = (ctypes.c_uint64 * (2 * MAX_BATCH))(*sources, *none, *targets, *none)
-        places = [ctypes.addressof(argument) for argument in (addresses, *self._arguments)]
-        block = (ctypes.c_void_p * len(places))(*places)
+        pointers = [ctypes.addressof(argument) for argument in (addresses, *self._arguments)]
+        block = (ctypes.c_void_p * len(pointers))(*pointers)
         groups, threads = self.kernel.groups * len(sources), self.kernel.threads
         shape = (groups, 1, 1, threads, 1, 1, self.kernel.large_shared)
         self._launch(self._function.ptr, *shape, stream, ctypes.addressof(block), 0)
@@ -121,15 +121,15 @@ _compiled_batches: PlanCache[tuple[BatchLaunch, ...]] = PlanCache(_table_bytes)
 
 
 def _compile_kernels(
-    plan: Plan, device: int, aligned: tuple[int, int], tuning: Tuning | None, kind: Callable[..., AnyLaunch]
+    plan: Plan, device: int, aligned: tuple[int, int], tuning: Tuning | None, launch_class: Callable[..., AnyLaunch]
 ) -> tuple[AnyLaunch, ...]:
     cupy: Any = import_module("cupy")
-    program = generate_program(plan, "cuda", aligned, tuning, batched=kind is BatchLaunch)
+    program = generate_program(plan, "cuda", aligned, tuning, batched=launch_class is BatchLaunch)
     module = load_module(program.text, device)
     launches = []
     for kernel in program.kernels:
         function = get_function(module, kernel.name, kernel.large_shared)
-        launches.append(kind(kernel, function, [cupy.asarray(table) for table in kernel.tables]))
+        launches.append(launch_class(kernel, function, [cupy.asarray(table) for table in kernel.tables]))
     return tuple(launches)
 
 

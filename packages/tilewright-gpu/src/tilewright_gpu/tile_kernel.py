@@ -360,17 +360,17 @@ def _store_element(operand: KernelOperand) -> list[str]:
 def _vector_function(operand: KernelOperand, importing: bool) -> list[str]:
     """Return the function with which CUDA threads import or export a tile, one vector at a time."""
     name, raw, piece = operand.name, operand.bits_type, operand.vector_bytes
-    width, kind = max(1, piece // operand.size), vector_type(piece)
+    width, c_type = max(1, piece // operand.size), vector_type(piece)
     slot = f"buffer + ({operand.buffer_index(index_names(operand))})"
-    place = f"memory + ({operand.byte_offset(index_names(operand, 'x'))})"
+    address = f"memory + ({operand.byte_offset(index_names(operand, 'x'))})"
     if importing:
         head = f"INLINE void {name}_import({raw} *buffer, const u8 *memory, const {name}_box_t box) {{"
-        copy = f"COPY_ASYNC_{piece}({slot}, {place});"
+        copy = f"COPY_ASYNC_{piece}({slot}, {address});"
         if piece < 4:  # too narrow for asynchronous copies
-            copy = f"*({kind} *)({slot}) = *(const {kind} *)({place});"
+            copy = f"*({c_type} *)({slot}) = *(const {c_type} *)({address});"
     else:
         head = f"INLINE void {name}_export(const {raw} *buffer, u8 *memory, const {name}_box_t box) {{"
-        copy = f"*({kind} *)({place}) = *(const {kind} *)({slot});"
+        copy = f"*({c_type} *)({address}) = *(const {c_type} *)({slot});"
     return [head, *indent(thread_loop(operand, _vector_or_elements(operand, width, copy, importing), width)), "}"]
 
 

@@ -297,11 +297,11 @@ def _flush_statements(
     vectors = run // width
     total = vectors * digit_combinations(outer)
     named = digit_expressions("at" if vectors == 1 else f"at / {vectors}u", outer)
-    place = offset_expression(named, axes, side)
+    offset = offset_expression(named, axes, side)
     if vectors > 1:
-        place += f" + (i32)(at % {vectors}u) * {width}"
-    kind = vector_type(width)
-    store = [f"STORE({kind}, to + ({place}), ((LOCAL {kind} *){name})[at]);"]
+        offset += f" + (i32)(at % {vectors}u) * {width}"
+    c_type = vector_type(width)
+    store = [f"STORE({c_type}, to + ({offset}), ((LOCAL {c_type} *){name})[at]);"]
     condition = guard_expression([*checked, *named], axes)
     place_of_group = offset_expression(in_group, axes, side, start)
     return [
@@ -343,9 +343,9 @@ def make_unpack_kernel(job: KernelJob) -> tuple[Kernel, set[str]]:
         ("scale", "source", 2, nest.scale_offset),
         ("to", "target", 1, nest.target_offset),
     ):
-        kind = "GLOBAL u8 *" if side == 1 else "GLOBAL const u8 *"
-        place = offset_expression(in_group, all_axes, side, start)
-        body.append(f"{kind}{name} = {base} + ({place}) + ({offset_expression(in_thread, all_axes, side)});")
+        c_type = "GLOBAL u8 *" if side == 1 else "GLOBAL const u8 *"
+        offset = offset_expression(in_group, all_axes, side, start)
+        body.append(f"{c_type}{name} = {base} + ({offset}) + ({offset_expression(in_thread, all_axes, side)});")
     body += [f"{packed} x[{count}];", f"u32 shared[{count}];"]
     load = [
         f"shared[r] = LOAD(u8, scale + ({offset_expression(in_repeat, all_axes, 2)}));",
@@ -362,8 +362,8 @@ def make_unpack_kernel(job: KernelJob) -> tuple[Kernel, set[str]]:
     ]
     if share.contiguous:
         wide = share.vector * size
-        kind = vector_type(wide)
-        store = f"STORE({kind}, at + ({share.offset('k', size)}), y.{kind}s[k]);"
+        c_type = vector_type(wide)
+        store = f"STORE({c_type}, at + ({share.offset('k', size)}), y.{c_type}s[k]);"
         make += unrolled_loop("k", share.elements // share.vector, [store])
     else:
         make += [

@@ -128,12 +128,12 @@ def make_copy_kernel(job: KernelJob) -> tuple[Kernel, set[str]]:
     else:
         tables = ()  # a swizzle is quicker to compute than to look up
 
-    def place(side: int) -> list[str]:
+    def start_pointer(side: int) -> list[str]:
         name, to = ("source", "from") if side == 0 else ("target", "to")
-        kind = "GLOBAL const u8 *" if side == 0 else "GLOBAL u8 *"
+        c_type = "GLOBAL const u8 *" if side == 0 else "GLOBAL u8 *"
         start = (nest.source_offset, nest.target_offset)[side]
         return [
-            f"{kind}{to} = {name} + ({offset_expression(in_group, axes, side, start)});",
+            f"{c_type}{to} = {name} + ({offset_expression(in_group, axes, side, start)});",
             f"{to} += {offset_expression(in_thread, axes, side)};",
         ]
 
@@ -145,14 +145,14 @@ def make_copy_kernel(job: KernelJob) -> tuple[Kernel, set[str]]:
     count = digit_combinations(repeats)
     into = vector_type(length * after)
     needs: set[str] = set()
-    body += place(1)
+    body += start_pointer(1)
     if filling:
         # the gap between the sections of a block format is zero, whatever the padding value
         blocks = job.target.format.has_blocks
         value = vector_constant(length * after, b"\0" if blocks else fill_value(job.source, job.target).tobytes())
         body += unrolled_loop("r", count, conditional(condition, [*entry, f"STORE({into}, {at(1)}, {value});"]))
     else:
-        body += place(0)
+        body += start_pointer(0)
         out_of = vector_type(length * before)
         body.append(f"{out_of} moved[{count}];")
         body += unrolled_loop("r", count, conditional(condition, [*entry, f"moved[r] = LOAD({out_of}, {at(0)});"]))
@@ -164,19 +164,19 @@ def make_copy_kernel(job: KernelJob) -> tuple[Kernel, set[str]]:
     return Kernel(job.name, note, tuple(body), digit_combinations(groups), group_size, tables), needs
 
 
-def _store_statements(job: KernelJob, length: int, place: str) -> tuple[list[str], set[str]]:
+def _store_statements(job: KernelJob, length: int, address: str) -> tuple[list[str], set[str]]:
     """Return the statements that convert and store the loaded elements, and the definitions they need."""
     before, after = job.sizes
     into = vector_type(length * after)
     if job.source.format == job.target.format:
-        return [f"STORE({into}, {place}, moved[r]);"], set()
+        return [f"STORE({into}, {address}, moved[r]);"], set()
     (first, one), (second, two) = elements_type(length, before), elements_type(length, after)
     return [
         f"{first} x;",
         f"{second} y;",
         "x.all = moved[r];",
         *unrolled_loop("k", length, ["y.each[k] = converted(x.each[k]);"]),
-        f"STORE({into}, {place}, y.all);",
+        f"STORE({into}, {address}, y.all);",
     ], {one, two}
 
 
@@ -252,10 +252,10 @@ def make_transpose_kernel(job: KernelJob) -> tuple[Kernel, set[str]]:
     stride = dict(zip(inside, strides, strict=True))
 
     lines, in_group = declare_digits("group", groups, "g")
-    kind = vector_type(high * after)
+    c_type = vector_type(high * after)
     body = [
         *lines,
-        f"LOCAL {kind} *tile = (LOCAL {kind} *)shared_tile;",
+        f"LOCAL {c_type} *tile = (LOCAL {c_type} *)shared_tile;",
         f"source += {offset_expression(in_group, axes, 0, job.nest.source_offset)};",
         f"target += {offset_expression(in_group, axes, 1, job.nest.target_offset)};",
     ]
@@ -378,14 +378,14 @@ def _bank_conflicts(digits: Sequence[tuple[int, int]], width: int) -> int:
     together = min(WARP, BANKS * BANK_BYTES // width)
     waits = 0
     for first in range(0, WARP, together):
-        places = []
+        offsets = []
         for thread in range(first, first + together):
-            rest, place = thread, 0
+            rest, offset = thread, 0
             for count, stride in digits:
                 rest, digit = divmod(rest, count)
-                place += digit * stride
+                offset += digit * stride
             if rest:
                 break
-            places.append(place)
-        waits += bank_passes(places, width) - 1
+            offsets.append(offset)
+        waits += bank_passes(offsets, width) - 1
     return waits

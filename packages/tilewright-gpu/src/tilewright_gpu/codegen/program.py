@@ -25,7 +25,7 @@ from .c_code import (
     unpacking_functions,
 )
 from .copy_kernels import contiguous_axes, has_wide_vectors, make_copy_kernel, make_transpose_kernel, split_job
-from .kernel import EDGE_THREADS, Kernel, KernelJob, Tunings, tuning_by_kind
+from .kernel import EDGE_THREADS, Kernel, KernelJob, Tunings, tuning_by_kernel
 from .staged_kernels import make_staged_kernel
 
 WIDE = 4  # bytes of an element from which on a transpose is a wide one
@@ -50,8 +50,8 @@ def generate_program(
 ) -> Program:
     """Return the program of a plan in the `dialect` "opencl" or "cuda".
 
-    `aligned` is the alignment in bytes of source and target; `tuning` one tuning for all kernels, or one per kind. A
-    `batched` program of CUDA copies up to MAX_BATCH tensors in one launch.
+    `aligned` is the alignment in bytes of source and target; `tuning` one tuning for all kernels, or one per family.
+    A `batched` program of CUDA copies up to MAX_BATCH tensors in one launch.
 
     >>> from tilewright import row_major
     >>> from tilewright.copying import Placement, plan_copy
@@ -65,7 +65,7 @@ def generate_program(
             f"{unknown[0]} is not supported on devices, only scalar formats and {', '.join(BLOCK_FORMATS)};"
             " use engine='reference' on the host"
         )
-    tunings = tuning_by_kind(tuning)
+    tunings = tuning_by_kernel(tuning)
     language = c_dialect(dialect, tunings["copy"].unroll)
     kernels: list[Kernel] = []
     definitions: set[str] = set()
@@ -77,8 +77,8 @@ def generate_program(
             name = f"tw_{nest.operation}_{next(numbers)}"
             alignment = _stage_alignment(plan, stage, aligned)
             for job in _split_operation(KernelJob(name, stage.source, stage.target, nest, language, alignment)):
-                kind, make = _kernel_kind(job)
-                kernel, needs = make(replace(job, tuning=tunings[kind]))
+                family, make = _kernel_family(job)
+                kernel, needs = make(replace(job, tuning=tunings[family]))
                 of_stage.append(replace(kernel, stage=number))
                 definitions |= needs
         kernels += merge_small_kernels(of_stage, EDGE_THREADS, len(kernels))
@@ -124,8 +124,8 @@ def _split_operation(job: KernelJob) -> Iterator[KernelJob]:
     yield from split_job(job) if job.nest.operation in ("copy", "fill") else [job]
 
 
-def _kernel_kind(job: KernelJob) -> tuple[str, Callable[[KernelJob], tuple[Kernel, set[str]]]]:
-    """Return the kind of kernel for a job, and the function that makes it."""
+def _kernel_family(job: KernelJob) -> tuple[str, Callable[[KernelJob], tuple[Kernel, set[str]]]]:
+    """Return the family of kernels for a job, and the function that makes it."""
     width = " narrow" if max(job.sizes) < WIDE else ""
     if job.nest.operation == "pack":
         return f"pack{width}", make_pack_kernel

@@ -254,21 +254,21 @@ def _paddings(rows: int) -> Iterator[tuple[int, ...]]:
 
 def _first_warp(box: StagedBox, dealt: Sequence[Digit], per_word: int, strides: Sequence[int]) -> list[int]:
     """Return the offset in shared memory of the first element that each thread of the first warp reads."""
-    places = []
+    offsets = []
     for thread in range(WARP):
-        rest, place = thread, 0
+        rest, offset = thread, 0
         for digit in dealt:
             rest, value = divmod(rest, digit.count)
             index = value * digit.radix
             if digit.axis < len(strides):
-                place += index * strides[digit.axis]
+                offset += index * strides[digit.axis]
                 continue
             index *= per_word
             for k in box.runs[1]:
                 index, within = divmod(index, box.taken[k])
-                place += within * strides[k]
-        places.append(place)
-    return places
+                offset += within * strides[k]
+        offsets.append(offset)
+    return offsets
 
 
 class _Phase:
@@ -359,7 +359,7 @@ def _load_box(phase: _Phase) -> list[str]:
 def _store_box(phase: _Phase) -> list[str]:
     """Return the statements that write the words of a box in the order of the target."""
     job, (before, after) = phase.job, phase.job.sizes
-    per_word, kind = phase.word // after, raw_type(after)
+    per_word, c_type = phase.word // after, raw_type(after)
     value = f"*(LOCAL const {raw_type(before)} *)(own + at)"
     value = value if job.source.format == job.target.format else f"converted({value})"
     start, advance = _walk_run(phase.axes, phase.box, per_word)
@@ -370,9 +370,9 @@ def _store_box(phase: _Phase) -> list[str]:
         *start,
     ]
     if per_word == 1:
-        store.append(f"if ((u32)i < length) STORE({kind}, row + i * {after}, {value});")
+        store.append(f"if ((u32)i < length) STORE({c_type}, row + i * {after}, {value});")
     else:
-        end = ["const i32 at = i + (i32)k;", f"if ((u32)at < length) STORE({kind}, row + at * {after}, y.each[k]);"]
+        end = ["const i32 at = i + (i32)k;", f"if ((u32)at < length) STORE({c_type}, row + at * {after}, y.each[k]);"]
         store += [
             f"{elements_type(per_word, after)[0]} y;",
             *unrolled_loop("k", per_word, [f"if ((u32)(i + (i32)k) < length) y.each[k] = {value};", *advance]),

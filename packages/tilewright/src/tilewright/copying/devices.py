@@ -141,7 +141,7 @@ def packed_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
 
 HOST_DEVICES = (1, 3)  # plain and pinned memory of the host
 CUDA_DEVICES = (2, 13)  # plain and managed memory of a CUDA device
-_KINDS = {0: "int", 1: "uint", 2: "float"}
+_NUMBER_CLASSES = {0: "int", 1: "uint", 2: "float"}
 _FORMAT_NAMES = {(4, 16): "bfloat16", (6, 8): "bool", (10, 8): "float8_e4m3", (12, 8): "float8_e5m2"}
 # the DLPack type code of formats that NumPy cannot export, and integers of the same size that it can
 _EXPORT_TYPES = {
@@ -201,7 +201,7 @@ def read_capsule(capsule: object) -> CapsuleContents:
     ((2, 3), (6, 2), 'int16')
     """
     tensor = capsule_tensor(capsule)
-    name = _FORMAT_NAMES.get((tensor.code, tensor.bits), f"{_KINDS.get(tensor.code, '?')}{tensor.bits}")
+    name = _FORMAT_NAMES.get((tensor.code, tensor.bits), f"{_NUMBER_CLASSES.get(tensor.code, '?')}{tensor.bits}")
     if tensor.lanes != 1 or "?" in name:
         raise LayoutError(f"unknown DLPack type: code {tensor.code}, {tensor.bits} bits, {tensor.lanes} lanes")
     element = scalar_format_of(name)

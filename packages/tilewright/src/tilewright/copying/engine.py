@@ -169,10 +169,10 @@ def _run_clear(plan: Plan, nest: LoopNest, source: Bytes, target: Bytes) -> None
 _OPERATIONS = {"copy": _run_copy, "fill": _run_fill, "pack": _run_pack, "unpack": _run_unpack, "clear": _run_clear}
 
 
-def _table_offsets(nest: LoopNest, place: Placement, strides: Sequence[int], offset: int) -> NDArray[np.int64]:
+def _table_offsets(nest: LoopNest, placement: Placement, strides: Sequence[int], offset: int) -> NDArray[np.int64]:
     """Return the byte offset of every element of a nest with tabulated modes."""
     assert nest.tabulated is not None
-    total = place.table_offsets(nest.tabulated) * place.itemsize + offset
+    total = placement.table_offsets(nest.tabulated) * placement.itemsize + offset
     for n, stride in zip(nest.extents, strides, strict=True):
         total = (total[:, None] + np.arange(n, dtype=np.int64) * stride).reshape(-1)
     return total
@@ -372,11 +372,11 @@ def _validate_memory(plan: Plan, source: Buffer, target: Buffer, same_memory: bo
     """
     if not target.writeable:
         raise TransferError("the target is read-only; pass a writeable array as out")
-    for name, buffer, place in (("source", source, plan.source), ("target", target, plan.target)):
-        if buffer.nbytes < place.nbytes:
+    for name, buffer, placement in (("source", source, plan.source), ("target", target, plan.target)):
+        if buffer.nbytes < placement.nbytes:
             raise TransferError(
-                f"the {name} has {buffer.nbytes} bytes, but layout {place.layout} of {place.format.name} needs"
-                f" {place.nbytes}"
+                f"the {name} has {buffer.nbytes} bytes, but layout {placement.layout} of {placement.format.name} needs"
+                f" {placement.nbytes}"
             )
     if same_memory and source.overlaps(target):
         read, written = footprint_of(plan.source, source.address), footprint_of(plan.target, target.address)
@@ -551,8 +551,8 @@ def run_copy(
         try:
             target_signature = None if out is None else library.signature(out)
             environment = os.environ.get("TILEWRIGHT_ENGINE"), os.environ.get("TILEWRIGHT_THREADS")
-            signature, kind = library.signature(array), type(operation)
-            key = (kind, operation, signature, target_signature, threads, engine, environment)
+            signature, operation_class = library.signature(array), type(operation)
+            key = (operation_class, operation, signature, target_signature, threads, engine, environment)
             call = _calls.get(key)
         except (AttributeError, RuntimeError, TypeError):  # a tensor without strides, or options without a hash
             key = None

@@ -642,20 +642,20 @@ def dense_footprint(start: int, nbytes: int) -> Footprint:
     return Footprint(start, (nbytes,), (1,), 1)
 
 
-def footprint_of(place: Placement, start: int) -> Footprint:
+def footprint_of(placement: Placement, start: int) -> Footprint:
     """Return the bytes that a placement occupies in memory from address `start` on; all bytes if it is not strided.
 
     >>> from tilewright import Layout
     >>> footprint_of(Placement(Layout((4, 8), (16, 1)), "float32"), 1000)
     Footprint(first=1000, shape=(4, 8), strides=(64, 4), itemsize=4)
     """
-    if not isinstance(place.layout, Layout) or place.format.has_blocks:
-        return dense_footprint(start, place.nbytes)
-    extents, strides = place.layout.canonical_modes()
-    size = place.itemsize
+    if not isinstance(placement.layout, Layout) or placement.format.has_blocks:
+        return dense_footprint(start, placement.nbytes)
+    extents, strides = placement.layout.canonical_modes()
+    size = placement.itemsize
     pairs = [(int(n), int(stride) * size) for n, stride in zip(extents, strides, strict=True)]
     return Footprint(
-        start + place.origin * size, tuple([n for n, _ in pairs]), tuple([stride for _, stride in pairs]), size
+        start + placement.origin * size, tuple([n for n, _ in pairs]), tuple([stride for _, stride in pairs]), size
     )
 
 

@@ -124,10 +124,10 @@ def _common_leaves(source: Sequence[Mode], target: Sequence[Mode], extents: Sequ
 
 def _element_nest(source: Placement | None, target: Placement, leaves: Leaves, boxes: Sequence[DigitBox]) -> LoopNest:
     """Return the nest that copies a box of elements, or fills it if there is no source."""
-    places = [place for place in (source, target) if place is not None]
+    placements = [placement for placement in (source, target) if placement is not None]
     extents: list[int] = []
-    strides: list[list[int]] = [[] for _ in places]
-    offsets = [0] * len(places)
+    strides: list[list[int]] = [[] for _ in placements]
+    offsets = [0] * len(placements)
     tabulated: list[tuple[tuple[int, int, int], ...]] = []
     for mode, box in zip(leaves, boxes, strict=True):
         digits = []
@@ -136,14 +136,17 @@ def _element_nest(source: Placement | None, target: Placement, leaves: Leaves, b
                 digits.append((leaf.radix, start, count))
                 continue
             extents.append(count)
-            for side, place in enumerate(places):
-                stride = (leaf.strides[side] or 0) * place.itemsize
+            for side, placement in enumerate(placements):
+                stride = (leaf.strides[side] or 0) * placement.itemsize
                 strides[side].append(stride)
                 offsets[side] += start * stride
         tabulated.append(tuple(digits))
     table = TabulatedModes(tuple(tabulated)) if any(tabulated) else None
     if table is None:
-        offsets = [offset + place.origin * place.itemsize for offset, place in zip(offsets, places, strict=True)]
+        offsets = [
+            offset + placement.origin * placement.itemsize
+            for offset, placement in zip(offsets, placements, strict=True)
+        ]
     if source is None:
         strides, offsets = [[0] * len(extents), *strides], [0, *offsets]
     operation: Operation = "fill" if source is None else "copy"
@@ -156,19 +159,19 @@ def _element_nest(source: Placement | None, target: Placement, leaves: Leaves, b
 class _BlockGeometry:
     """The block side of a copy: its modes split at blocks and tiles, and the byte offsets of codes and scales."""
 
-    def __init__(self, place: Placement) -> None:
-        block_format = block_format_of(place.format)
+    def __init__(self, placement: Placement) -> None:
+        block_format = block_format_of(placement.format)
         self.block = block_format.block
-        self.tile = place.tile_elements
+        self.tile = placement.tile_elements
         sections = block_format.sections(self.tile)
         self.tile_bytes = sections.total
         self.data_start = sections.data_offset
         self.gap, self.gap_start = sections.padding, sections.scales
         self.block_bytes = sections.data * self.block // self.tile
-        self.modes: list[Mode] = [split_mode(split_mode(mode, self.block), self.tile) for mode in place.modes]
-        self._validate(place)
+        self.modes: list[Mode] = [split_mode(split_mode(mode, self.block), self.tile) for mode in placement.modes]
+        self._validate(placement)
 
-    def _validate(self, place: Placement) -> None:
+    def _validate(self, placement: Placement) -> None:
         """Raise unless elements fill blocks, and blocks fill tiles, without crossing into the next."""
         strides = [(n, stride) for mode in self.modes for n, stride in mode if n > 1]
         strided = [(n, stride) for n, stride in strides if stride is not None and stride >= 0]
@@ -182,9 +185,9 @@ class _BlockGeometry:
                 problem = f"does not fill blocks of {self.block} elements"
             elif in_tile >= self.tile or any(stride % self.tile for _, stride in strided if stride >= self.tile):
                 problem = f"does not fill tiles of {self.tile} elements"
-        if problem or place.origin % self.tile:
+        if problem or placement.origin % self.tile:
             raise LayoutError(
-                f"{place.layout} cannot hold {place.format}: it {problem or 'does not start at a tile'};"
+                f"{placement.layout} cannot hold {placement.format}: it {problem or 'does not start at a tile'};"
                 " use whole tiles with contiguous blocks"
             )
 
@@ -192,7 +195,7 @@ class _BlockGeometry:
         """Return whether a loop with this stride stays inside a block."""
         return (stride or 0) < self.block
 
-    def clear_nest(self, place: Placement) -> LoopNest:
+    def clear_nest(self, placement: Placement) -> LoopNest:
         """Return the nest that writes zeros between the scales and the data of every tile of the placement."""
         tiles = [
             (n, stride // self.tile * self.tile_bytes)
@@ -201,16 +204,16 @@ class _BlockGeometry:
             if stride is not None and stride >= self.tile
         ]
         extents, strides = zip(*tiles, (self.gap, 1), strict=True)
-        start = place.origin // self.tile * self.tile_bytes + self.gap_start
+        start = placement.origin // self.tile * self.tile_bytes + self.gap_start
         return LoopNest("clear", extents, (0,) * len(extents), strides, target_offset=start).canonicalize()
 
-    def data_offset(self, place: int) -> int:
+    def data_offset(self, offset: int) -> int:
         """Return the offset in bytes of the codes of a block from the codes of the first block."""
-        return place // self.tile * self.tile_bytes + place % self.tile // self.block * self.block_bytes
+        return offset // self.tile * self.tile_bytes + offset % self.tile // self.block * self.block_bytes
 
-    def scale_offset(self, place: int) -> int:
+    def scale_offset(self, offset: int) -> int:
         """Return the offset in bytes of the scale of a block from the scale of the first block."""
-        return place // self.tile * self.tile_bytes + place % self.tile // self.block
+        return offset // self.tile * self.tile_bytes + offset % self.tile // self.block
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +228,7 @@ def _block_cells(mode: Sequence[Leaf], blocks: _BlockGeometry, side: int, limit:
     """Return the cells of a mode in which the first `limit` of `extent` indices are data."""
     if not all(leaf.is_strided for leaf in mode):
         raise LayoutError(
-            "a block format needs strided layouts that split at the same places; copy one side to plain strides first"
+            "a block format needs strided layouts that split at the same extents; copy one side to plain strides first"
         )
     in_block = [leaf for leaf in mode if blocks.is_inside_block(leaf.strides[side])]
     outer = [leaf.extent for leaf in mode if not blocks.is_inside_block(leaf.strides[side])]
@@ -492,10 +495,10 @@ def plan_copy(source: Placement, target: Placement, *, crop: bool = False, pad: 
     >>> plan_copy(Placement(Layout(4), "int8"), Placement(Layout(6), "int8"), pad=True).filled
     2
     """
-    for what, place in (("source", source), ("target", target)):
-        if not isinstance(place, Placement):
+    for what, placement in (("source", source), ("target", target)):
+        if not isinstance(placement, Placement):
             raise TypeError(
-                f"plan_copy expects a Placement as {what}, got {type(place).__name__}; describe memory with"
+                f"plan_copy expects a Placement as {what}, got {type(placement).__name__}; describe memory with"
                 " Placement(layout, format), or copy arrays with copy(source, target)"
             )
     plan = _make_plan(source, target)
@@ -549,15 +552,15 @@ def _stage_placements(source: Placement, target: Placement) -> Iterator[tuple[Pl
         yield scratch, _slab_placement(target, start, count)
 
 
-def _tile_period(place: Placement) -> int:
+def _tile_period(placement: Placement) -> int:
     """Return the number of indices of the first mode after which a new tile starts."""
-    return prod([n for n, _ in split_mode(place.modes[0], place.tile_elements)][:-1])
+    return prod([n for n, _ in split_mode(placement.modes[0], placement.tile_elements)][:-1])
 
 
-def _slab_placement(place: Placement, start: int, count: int) -> Placement:
+def _slab_placement(placement: Placement, start: int, count: int) -> Placement:
     """Return the placement of `count` indices of the first mode."""
-    window = Layout(min(count, place.extents[0] - start)) + start
-    return Placement(compose(place.layout, (window,)), place.format, place.fill, place.tile_elements)
+    window = Layout(min(count, placement.extents[0] - start)) + start
+    return Placement(compose(placement.layout, (window,)), placement.format, placement.fill, placement.tile_elements)
 
 
 def stage_operands(
@@ -650,31 +653,35 @@ def has_collisions(layout: LayoutLike) -> bool:
         outer = layout.outer
         if isinstance(outer, Swizzle) or (int(layout.inner.cosize) <= outer.size and not has_collisions(outer)):
             return False
-    places = np.asarray(layout.offsets())
-    return np.unique(places).size < places.size
+    offsets = np.asarray(layout.offsets())
+    return np.unique(offsets).size < offsets.size
 
 
-def _validate_start(place: Placement, extents: Sequence[int]) -> None:
+def _validate_start(placement: Placement, extents: Sequence[int]) -> None:
     """Raise if an element within these extents has a negative offset."""
-    if not isinstance(place.layout, Layout) or 0 in extents:
+    if not isinstance(placement.layout, Layout) or 0 in extents:
         return
-    if place.layout.guards:
-        used = compose(place.layout, tuple(map(Layout, extents)) if place.layout.rank > 1 else Layout(extents[0]))
+    if placement.layout.guards:
+        used = compose(
+            placement.layout, tuple(map(Layout, extents)) if placement.layout.rank > 1 else Layout(extents[0])
+        )
     else:
-        used = place.layout
+        used = placement.layout
     if isinstance(used, Layout) and used.bounds[0] < 0:
         low = used.bounds[0]
-        raise LayoutError(f"{place.layout} has offset {low}, before the start of its memory; add an offset of {-low}")
+        raise LayoutError(
+            f"{placement.layout} has offset {low}, before the start of its memory; add an offset of {-low}"
+        )
 
 
-def _bytes_accessed(place: Placement, nest: LoopNest) -> int:
+def _bytes_accessed(placement: Placement, nest: LoopNest) -> int:
     """Return the number of bytes of one side that a nest accesses: whole blocks with their scales, or elements."""
     if nest.operation == "clear":
         return nest.elements
-    if place.format.has_blocks:
-        block = place.format.block
-        return prod(nest.extents) * (place.format.sections(block).data + 1)
-    return nest.elements * place.itemsize
+    if placement.format.has_blocks:
+        block = placement.format.block
+        return prod(nest.extents) * (placement.format.sections(block).data + 1)
+    return nest.elements * placement.itemsize
 
 
 def _describe_nest(plan: Plan, nest: LoopNest) -> list[str]:

@@ -377,9 +377,9 @@ def make_layout(
     return Layout(*parts)
 
 
-def _is_major(value: object, kind: type) -> bool:
-    """Return whether a value stands for the strides of a kind: the class, or an object of it."""
-    return value is kind or isinstance(value, kind)
+def _is_major(value: object, order: type) -> bool:
+    """Return whether a value stands for strides in an order: the class, or an object of it."""
+    return value is order or isinstance(value, order)
 
 
 def make_identity_layout(shape: ShapeArgument) -> Layout:

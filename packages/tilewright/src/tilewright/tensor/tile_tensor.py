@@ -242,8 +242,8 @@ class TileTensor(Arithmetic):
             if offset is not None:
                 _, _, vector, (own_type, types, low, high) = self._quick
                 if vector is None:
-                    kind: type = value.__class__
-                    if kind is not own_type and (kind not in types or not low <= value <= high):
+                    value_type: type = value.__class__
+                    if value_type is not own_type and (value_type not in types or not low <= value <= high):
                         value = elements.fit_scalar(value, self._store.format)
                     self._store.will_write(offset)
                     self._store.data[offset] = value
