@@ -77,7 +77,7 @@ class DeviceArray:
         return all(n <= 1 or own == stride for n, own, stride in zip(self.shape, self.strides, packed, strict=True))
 
     @property
-    def flags(self) -> Any:
+    def flags(self) -> SimpleNamespace:
         """The flags of a NumPy array that copies need."""
         return SimpleNamespace(c_contiguous=self.is_contiguous, writeable=self.writeable)
 
@@ -276,7 +276,7 @@ def as_host_array(values: object) -> Array:
     return from_dlpack(values) if hasattr(values, "__dlpack__") else np.asarray(values)
 
 
-def export_dlpack(array: Array, **options: Any) -> Any:
+def export_dlpack(array: Array, **options: Any) -> object:
     """Return an array as a DLPack capsule, also in formats that NumPy cannot export.
 
     `options` are as in `__dlpack__`.
