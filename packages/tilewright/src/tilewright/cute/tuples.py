@@ -7,7 +7,7 @@ from abc import ABC
 from collections.abc import Callable
 from itertools import zip_longest
 from math import gcd
-from typing import Any, TypeVar, overload
+from typing import Any, SupportsIndex, TypeVar, overload
 
 from .._integers import ceil_div as divide_up
 from ..errors import LayoutError
@@ -288,6 +288,16 @@ def _crd2idx(crd: Any, shape: Any, stride: Any) -> Any:
         crd, rest = _divide(crd, product(s))
         total = total + _crd2idx(rest, s, d)
     return total + _crd2idx(crd, shape[-1], stride[-1]) if shape else total
+
+
+@overload
+def idx2crd(
+    idx: Coordinate, shape: tuple[ShapeArgument, ...] | list[Any], stride: ShapeArgument | None = None
+) -> tuple[Any, ...]: ...
+
+
+@overload
+def idx2crd(idx: Coordinate, shape: SupportsIndex | LayoutLike, stride: ShapeArgument | None = None) -> Shape | Any: ...
 
 
 def idx2crd(idx: Coordinate, shape: ShapeArgument | LayoutLike, stride: ShapeArgument | None = None) -> Shape | Any:
