@@ -13,13 +13,13 @@ from tilewright.layout import as_integer
 from tilewright.mojo import (
     SIMD,
     Cells,
+    DType,
     Error,
     MemoryArray,
     MemoryType,
     ParametrizedMeta,
     SIMDType,
     allocate,
-    as_dtype,
     brackets,
     copy_memory,
     format_value,
@@ -403,7 +403,7 @@ class List(MemoryArray):
         memory = self.memory
         if isinstance(memory, Cells) or size <= memory.size:
             return
-        grown = allocate(as_dtype(memory.format), size)
+        grown = allocate(DType.of(memory.format), size)
         grown.host[: self._size] = memory.host[: self._size]
         self.memory = grown
 

@@ -10,7 +10,7 @@ from string import Formatter
 from typing import Any, ClassVar
 
 from tilewright.errors import FormatError, LayoutError
-from tilewright.mojo import Bool, Error, Int, SIMDType, UInt8, UInt32, as_dtype, format_value
+from tilewright.mojo import Bool, DType, Error, Int, SIMDType, UInt8, UInt32, format_value
 
 from ..collections import List
 from ..errors import payload
@@ -555,7 +555,7 @@ class NumberMembers:
     def __init__(self, value: object) -> None:
         self._number = value
         if not isinstance(value, tuple):
-            self.cast = SIMDType(as_dtype("float64" if isinstance(value, float) else "int64"), 1)(value).cast
+            self.cast = SIMDType(DType.of("float64" if isinstance(value, float) else "int64"), 1)(value).cast
 
     def copy(self) -> Any:
         """Return the number.

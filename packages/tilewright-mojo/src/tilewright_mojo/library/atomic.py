@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any
 
 from tilewright.errors import FormatError
-from tilewright.mojo import DType, Pointer, as_dtype, brackets, make_scalar, new_memory, number_type_of, scalar_of
+from tilewright.mojo import DType, Pointer, brackets, make_scalar, new_memory, number_type_of, scalar_of
 
 from ..simt.collectives import locate_scalar, update_scalar
 from .warp import larger, smaller
@@ -36,7 +36,7 @@ Consistency = Ordering
 
 def _scalar(store: Any, number: object) -> Any:
     """Return a number of memory as Mojo's scalar."""
-    dtype = as_dtype(store.format)
+    dtype = DType.of(store.format)
     plain = number.item() if hasattr(number, "item") else number
     return plain if dtype is DType.int else make_scalar(dtype, plain)
 
@@ -94,7 +94,7 @@ class Atomic:
     """
 
     def __init__(self, value: object = 0, kind: object = None) -> None:
-        dtype = number_type_of(kind) if kind is not None else getattr(value, "dtype", as_dtype("int64"))
+        dtype = number_type_of(kind) if kind is not None else getattr(value, "dtype", DType.of("int64"))
         if dtype is None:
             raise FormatError(f"Atomic needs a number type, got {kind!r}")
         self.pointer = Pointer(new_memory(dtype, 1), 0)

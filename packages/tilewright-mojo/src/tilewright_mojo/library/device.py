@@ -27,13 +27,11 @@ from tilewright.mojo import (
     MemoryType,
     Pointer,
     Span,
-    as_dtype,
     as_vector,
     brackets,
     format_value,
     memory_type,
     numbers_of,
-    scalar_format,
     zeroed,
 )
 from tilewright.tensor import DeviceMemory, Store
@@ -131,7 +129,7 @@ class DeviceBuffer(metaclass=MemoryMeta):
 
     def __init__(self, context: DeviceContext, element: ScalarFormat, size: int, array: Any = None) -> None:
         self._context = context
-        self._element = element = scalar_format(element)
+        self._element = element = DType.of(element)
         home = context.home
         if array is None:
             array = zeroed(size, element.dtype) if home is None else home.empty((size,), element)
@@ -165,7 +163,7 @@ class DeviceBuffer(metaclass=MemoryMeta):
         >>> DeviceContext().enqueue_create_buffer["float32"](16).dtype
         DType.float32
         """
-        return as_dtype(self._element)
+        return DType.of(self._element)
 
     type = dtype
 
@@ -218,7 +216,7 @@ class DeviceBuffer(metaclass=MemoryMeta):
         4
         """
         array = self._host_array("create_sub_buffer")
-        element = scalar_format(parameters[0]) if parameters else self._element
+        element = DType.of(parameters[0]) if parameters else self._element
         view = array if element.dtype == array.dtype else array.view(element.dtype)
         first, count = int(as_integer(offset, "an offset")), int(as_integer(size, "a size"))
         if first < 0 or count < 0 or first + count > view.size:
@@ -311,7 +309,7 @@ class HostBuffer(Span):
 
     def __init__(self, context: DeviceContext, element: ScalarFormat, size: int) -> None:
         self._context = context
-        super().__init__(zeroed(size, scalar_format(element).dtype))
+        super().__init__(zeroed(size, DType.of(element).dtype))
 
     def context(self) -> DeviceContext:
         """Return the context that the buffer was made by.
@@ -428,7 +426,7 @@ def _buffer_constructor(kind: Any) -> Any:
         counts = (*size, *[named[name] for name in ("size", "length") if name in named])
         if len(types) != 1 or len(counts) != 1:
             raise TypeError("expected ctx.enqueue_create_buffer[dtype](size)")
-        element = scalar_format(types[0])
+        element = DType.of(types[0])
         count = int(as_integer(counts[0], "the size of a buffer"))
         if count < 0:
             raise LayoutError(f"the size of a buffer must not be negative, got {count} x {element.name}")

@@ -11,7 +11,7 @@ import numpy as np
 
 from tilewright.errors import FormatError
 from tilewright.layout import as_integer
-from tilewright.mojo import SIMD, DType, MemoryArray, Pointer, Span, brackets, map_numbers, operand_of, scalar_format
+from tilewright.mojo import SIMD, DType, MemoryArray, Pointer, Span, brackets, map_numbers, operand_of
 
 pi, tau, e = math.pi, math.tau, math.e
 _abs, _max, _min, _pow, _round = abs, max, min, pow, round  # the functions below have the names of Python's
@@ -317,4 +317,4 @@ def iota(parameters: tuple[Any, ...], *arguments: Any, dtype: object = None, wid
         return None
     offset = arguments[0] if arguments else named.get("offset", 0)
     kind, count = (*parameters, named.get("dtype"), named.get("width"))[:2]
-    return SIMD[scalar_format(kind), count](*[offset + k for k in range(int(count))])
+    return SIMD[DType.of(kind), count](*[offset + k for k in range(int(count))])

@@ -10,13 +10,13 @@ from random import Random
 from typing import Any
 
 from tilewright.errors import FormatError
-from tilewright.mojo import SIMD, DType, Pointer, Scalar, Span, UInt64, brackets, make_scalar, scalar_format
+from tilewright.mojo import SIMD, DType, Pointer, Scalar, Span, UInt64, brackets, make_scalar
 
 
 def _limit(value: Any) -> brackets[Any]:
     @brackets
     def find(parameters: tuple[Any, ...], *, dtype: object = None) -> Any:
-        kind = scalar_format((*parameters, dtype)[0])
+        kind = DType.of((*parameters, dtype)[0])
         return Scalar[kind](value(kind))
 
     return find
@@ -30,7 +30,7 @@ min_or_neg_inf = _limit(lambda kind: -math.inf if kind.kind == "float" else kind
 
 @brackets
 def get_accum_type(parameters: tuple[Any, ...], **named: Any) -> DType:
-    kind = scalar_format((*parameters, *named.values())[0])
+    kind = DType.of((*parameters, *named.values())[0])
     return DType.float32 if kind.kind == "float" and kind.itemsize < 4 else kind
 
 

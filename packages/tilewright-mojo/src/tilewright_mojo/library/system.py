@@ -17,6 +17,7 @@ from tilewright.layout import as_integer
 from tilewright.mojo import (
     SIMD,
     AddressSpace,
+    DType,
     Error,
     Pointer,
     allocate_on_stack,
@@ -25,7 +26,6 @@ from tilewright.mojo import (
     format_value,
     new_memory,
     number_type_of,
-    scalar_format,
 )
 
 from ..collections import List
@@ -119,7 +119,7 @@ def bitcast(parameters: tuple[Any, ...], value: object, *, dtype: object = None,
     >>> bitcast["uint32", 1](Float32(1))
     UInt32(1065353216)
     """
-    kind = scalar_format((*parameters, dtype)[0])
+    kind = DType.of((*parameters, dtype)[0])
     numbers = value.array if isinstance(value, SIMD) else np.atleast_1d(np.asarray(value))
     return as_vector(numbers.view(kind.dtype))
 

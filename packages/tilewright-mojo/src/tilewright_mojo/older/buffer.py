@@ -10,7 +10,7 @@ from typing import Any, SupportsIndex
 from tilewright.errors import LayoutError
 from tilewright.formats import ScalarFormat
 from tilewright.layout import as_integer
-from tilewright.mojo import Pointer, Span, scalar_format
+from tilewright.mojo import DType, Pointer, Span
 from tilewright.mojo.layout import ComptimeInt, RuntimeInt, row_major
 from tilewright.mojo.layout import MixedLayout as Layout
 from tilewright.tensor import Storage
@@ -65,7 +65,7 @@ class NDBuffer:
             if dim.value not in (None, extent):
                 raise LayoutError(f"the shape says {dim.value} at compile time, but {extent} at run time")
         self.span = Span(storage, length=prod(numbers)) if isinstance(storage, Pointer) else Span(storage)
-        if scalar_format(self.span.array.dtype) != dtype:
+        if DType.of(self.span.array.dtype) != dtype:
             raise LayoutError(f"a buffer of {dtype} cannot hold {self.span!r}; convert it first")
         pairs = zip(dims, numbers, strict=True)
         shape = [RuntimeInt(extent) if dim.value is None else ComptimeInt(extent) for dim, extent in pairs]
@@ -73,7 +73,7 @@ class NDBuffer:
 
     def __class_getitem__(cls, parameters: tuple[Any, ...]) -> Callable[..., NDBuffer]:
         dtype, rank, *rest = parameters
-        element, count = scalar_format(dtype), as_integer(rank, "the rank of a buffer")
+        element, count = DType.of(dtype), as_integer(rank, "the rank of a buffer")
         known = [part for part in rest if isinstance(part, DimList)]
         dims = known[0].dims if known else (Dim(),) * count
         if len(dims) != count:
@@ -97,4 +97,4 @@ class NDBuffer:
         return self.span.array
 
     def __repr__(self) -> str:
-        return f"<NDBuffer of {scalar_format(self.array.dtype).name} with layout {self.layout}>"
+        return f"<NDBuffer of {DType.of(self.array.dtype).name} with layout {self.layout}>"

@@ -11,7 +11,7 @@ import numpy as np
 
 from tilewright.errors import LayoutError
 from tilewright.formats import cast
-from tilewright.mojo import as_vector, brackets, scalar_format
+from tilewright.mojo import DType, as_vector, brackets
 from tilewright.mojo.layout import TileTensor, make_dynamic_layout, row_major
 from tilewright.tensor import Scalars, elements
 
@@ -159,8 +159,8 @@ def from_numpy(parameters: tuple[Any, ...], array: object, *, dtype: object = No
     """
     values = np.asarray(array)
     kind, count = (*parameters, *[value for value in (dtype, rank) if value is not None], None, None)[:2]
-    if kind is not None and scalar_format(kind).dtype != values.dtype:
-        raise LayoutError(f"expected an array of {scalar_format(kind)}, got {values.dtype}; convert it first")
+    if kind is not None and DType.of(kind).dtype != values.dtype:
+        raise LayoutError(f"expected an array of {DType.of(kind)}, got {values.dtype}; convert it first")
     if count is not None and int(count) != values.ndim:
         raise LayoutError(f"expected an array of rank {int(count)}, got rank {values.ndim}")
     if not values.flags.c_contiguous:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from tilewright.errors import LayoutError
 from tilewright.layout import as_integer
-from tilewright.mojo import ParametrizedMeta, Pointer, brackets, scalar_format
+from tilewright.mojo import DType, ParametrizedMeta, Pointer, brackets
 from tilewright.mojo.layout import core_layout
 
 from .layout import Layout
@@ -170,7 +170,7 @@ class LayoutTensorIter(metaclass=ParametrizedMeta):
         >>> LayoutTensorIter["int64", Layout(2)](Span([1, 2]).unsafe_ptr(), 2).bitcast["uint64"]().dtype
         DType.uint64
         """
-        return self._copy(ptr=self.ptr.bitcast[scalar_format((*parameters, new_type)[0])]())
+        return self._copy(ptr=self.ptr.bitcast[DType.of((*parameters, new_type)[0])]())
 
 
 class TileIterator(LayoutTensorIter):

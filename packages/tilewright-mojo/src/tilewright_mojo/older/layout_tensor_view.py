@@ -19,7 +19,6 @@ from tilewright.mojo import (
     Origin,
     SIMDType,
     brackets,
-    scalar_format,
     tensor_on_stack,
 )
 from tilewright.mojo.layout import (
@@ -101,7 +100,7 @@ class LayoutTensorType:
         """
         return cls(
             kind,
-            None if _is_open(dtype) else scalar_format(dtype),
+            None if _is_open(dtype) else DType.of(dtype),
             None if _is_open(layout) else layout,
             origin if isinstance(origin, Origin) else None,
             None if _is_open(address_space) else AddressSpace(address_space),

@@ -83,14 +83,12 @@ from .simd import (
     UInt16,
     UInt32,
     UInt64,
-    as_dtype,
     as_vector,
     build_vector,
     make_scalar,
     map_numbers,
     numbers_of,
     operand_of,
-    scalar_format,
 )
 
 _COMPANION = ("List", "Optional", "String", "imports", "install", "run", "uninstall")

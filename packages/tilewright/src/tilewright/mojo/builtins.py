@@ -15,7 +15,7 @@ from ..errors import CoordinateError, FormatError
 from ..layout import as_integer
 from .brackets import ParametrizedMeta
 from .scalar_memory import number_type_of
-from .simd import SIMD, SIMD_BYTES, DType, Error, NumberType, SIMDType, plain_number, scalar_format
+from .simd import SIMD, SIMD_BYTES, DType, Error, NumberType, SIMDType, plain_number
 
 _WRAP = DType.int64.round_number
 
@@ -261,7 +261,7 @@ class _TypeFunction:
 
 def _size(kind: NumberType) -> int:
     count = kind.size if isinstance(kind, SIMDType) else 1
-    return count * (kind.dtype if isinstance(kind, SIMDType) else scalar_format(kind)).itemsize
+    return count * (kind.dtype if isinstance(kind, SIMDType) else DType.of(kind)).itemsize
 
 
 size_of = _TypeFunction("size_of", _size)
@@ -284,7 +284,7 @@ class _WidthFunction(_TypeFunction):
         return lambda *_: max(1, GPU_BYTES // size)
 
 
-simd_width_of = _WidthFunction("simd_width_of", lambda kind: max(1, SIMD_BYTES // scalar_format(kind).itemsize))
+simd_width_of = _WidthFunction("simd_width_of", lambda kind: max(1, SIMD_BYTES // DType.of(kind).itemsize))
 sizeof, alignof, simdwidthof, bitwidthof = size_of, align_of, simd_width_of, bit_width_of
 
 

@@ -29,7 +29,7 @@ from .scalar_memory import (
     write_vector,
     zeroed,
 )
-from .simd import SIMD, DType, SIMDType, as_dtype, as_number, scalar_format
+from .simd import SIMD, DType, SIMDType, as_number
 
 
 class AddressSpace(Enum):
@@ -107,7 +107,7 @@ class Pointer(metaclass=MemoryMeta):
         >>> Pointer(Store.of([10, 11]), 1).dtype
         DType.int64
         """
-        return as_dtype(require_numbers(self.memory, "dtype").format)
+        return DType.of(require_numbers(self.memory, "dtype").format)
 
     @property
     def type(self) -> Any:
@@ -271,7 +271,7 @@ class Pointer(metaclass=MemoryMeta):
         4
         """
         kind = (*parameters, T)[0]
-        new = kind.dtype if isinstance(kind, SIMDType) else scalar_format(kind)  # vectors are loaded by their width
+        new = kind.dtype if isinstance(kind, SIMDType) else DType.of(kind)  # vectors are loaded by their width
         store = require_numbers(self.memory, "bitcast")
         old = store.format.itemsize
         if self.offset * old % new.itemsize or store.data.nbytes % new.itemsize:
@@ -351,7 +351,7 @@ class Pointer(metaclass=MemoryMeta):
     unsafe_deinit_pointee = destroy_pointee
 
     def __repr__(self) -> str:
-        kind = self.memory.kind if self.memory.format is None else as_dtype(self.memory.format)
+        kind = self.memory.kind if self.memory.format is None else DType.of(self.memory.format)
         return f"<UnsafePointer to scalar {self.offset} of {self.memory.size} x {kind}>"
 
     def __str__(self) -> str:
@@ -443,7 +443,7 @@ class MemoryArray(metaclass=MemoryMeta):
         >>> MemoryArray(Store.of([5, 6]), 0, 2).dtype
         DType.int64
         """
-        return as_dtype(require_numbers(self.memory, "dtype").format)
+        return DType.of(require_numbers(self.memory, "dtype").format)
 
     @property
     def T(self) -> Any:  # noqa: N802  (Mojo's name)
@@ -579,7 +579,7 @@ def values_memory(kind: MemoryType, values: Iterable[Any]) -> Any:
 
 def _fit_items(items: list[Any], element: Any) -> Any:
     """Return numbers as an array of a format; SIMD is converted as Mojo's literals are."""
-    dtype = as_dtype(element)
+    dtype = DType.of(element)
     return np.array([as_number(dtype, item) for item in items], dtype.dtype)
 
 
@@ -667,7 +667,7 @@ def copy_memory(array: MemoryArray) -> Any:
     part = memory.data[array.start : array.start + array._size]
     if isinstance(memory, Cells):
         return Cells(list(part), memory.kind)
-    copied = allocate(as_dtype(memory.format), array._size)
+    copied = allocate(DType.of(memory.format), array._size)
     copied.host[...] = part
     return copied
 

@@ -15,7 +15,7 @@ from ..copying import aligned_empty
 from ..errors import CoordinateError, FormatError, LayoutError
 from ..formats import ScalarFormat, fit_values
 from ..tensor import Store, fit_scalar
-from .simd import SIMD, DType, SIMDType, as_dtype, as_vector, make_scalar, numbers_of, scalar_format
+from .simd import SIMD, DType, SIMDType, as_vector, make_scalar, numbers_of
 
 
 class Cells:
@@ -78,9 +78,9 @@ def number_type_of(kind: object) -> DType | None:
     if isinstance(kind, SIMDType):
         return kind.dtype if kind.size == 1 else None
     if isinstance(kind, (str, ScalarFormat, np.dtype)) or kind in (int, float, bool):
-        return scalar_format(kind)
+        return DType.of(kind)
     if isinstance(kind, type) and issubclass(kind, np.generic):
-        return scalar_format(kind)
+        return DType.of(kind)
     found = getattr(kind, "number_type", None)
     return found if isinstance(found, DType) else None  # a struct may have a member of that name
 
@@ -110,7 +110,7 @@ def zeroed(count: int, dtype: npt.DTypeLike) -> np.ndarray[Any, Any]:
 
 
 def _core_format(dtype: DType) -> ScalarFormat:
-    return as_dtype(dtype.name)
+    return DType.of(dtype.name)
 
 
 def element_type(store: Any) -> Any:
@@ -119,7 +119,7 @@ def element_type(store: Any) -> Any:
     >>> element_type(new_memory("int8", 3))
     SIMD[DType.int8, 1]
     """
-    return store.kind if store.format is None else SIMDType(as_dtype(store.format), 1)
+    return store.kind if store.format is None else SIMDType(DType.of(store.format), 1)
 
 
 def read_scalar(store: Any, place: int) -> Any:
@@ -133,7 +133,7 @@ def read_scalar(store: Any, place: int) -> Any:
     if store.format is None:
         return store.data[place]
     store.will_read(place)
-    dtype = as_dtype(store.format)
+    dtype = DType.of(store.format)
     number = store.host.item(place)
     return number if dtype is DType.int else make_scalar(dtype, number)
 
@@ -185,7 +185,7 @@ def read_vector(store: Any, place: int, width: int) -> SIMD:
         raise _outside_error(store, place, width)
     store.will_read(place, width)
     numbers = as_vector(store.host[place : place + width].copy())
-    numbers.dtype = as_dtype(store.format)
+    numbers.dtype = DType.of(store.format)
     return numbers
 
 

@@ -99,6 +99,28 @@ class DType(ScalarFormat):
     def __init__(self, name: str, mojo_name: str = "") -> None:
         """Leave the fields as `__new__` set them."""
 
+    @classmethod
+    def of(cls, dtype: NumberType) -> DType:
+        """Return the number type of a `dtype`: a format, a name, a dtype of NumPy, `Float32`, or a type of Python.
+
+        >>> DType.of("float8_e4m3"), DType.of(Scalar[DType.int8]), DType.of(int)
+        (DType.float8_e4m3fn, DType.int8, DType.int)
+        """
+        if dtype.__class__ is DType:
+            return dtype
+        if isinstance(dtype, SIMDType):
+            if dtype.size != 1:
+                raise FormatError(f"expected the type of a number, got {dtype!r}; use {dtype.dtype!r}")
+            return dtype.dtype
+        if isinstance(dtype, type) and dtype in _PYTHON_TYPES:
+            return _PYTHON_TYPES[dtype]
+        element = format_of(getattr(dtype, "number_type", dtype)).require_scalar("a number type")
+        if element.__class__ is DType:
+            return element
+        if element.name not in _BY_FORMAT:
+            raise FormatError(f"Mojo has no number type {element.name}; use one of {', '.join(_NAMES)}")
+        return _BY_FORMAT[element.name]
+
     def is_floating_point(self) -> Any:
         """Return whether the numbers are floats.
 
@@ -229,24 +251,10 @@ _NAMES = {
 for _mojo_name, _name in _NAMES.items():
     setattr(DType, _mojo_name, DType(_name, _mojo_name))
 DType.index = DType.int
-_BY_FORMAT = {_name: getattr(DType, _mojo_name) for _mojo_name, _name in reversed(_NAMES.items())}
+_BY_FORMAT: dict[str, DType] = {_name: getattr(DType, _mojo_name) for _mojo_name, _name in reversed(_NAMES.items())}
 
 
-def as_dtype(dtype: FormatLike | ScalarFormat) -> DType:
-    """Return the number type of a format, a name or a NumPy dtype.
-
-    >>> as_dtype("float8_e4m3"), as_dtype(DType.int)
-    (DType.float8_e4m3fn, DType.int)
-    """
-    if dtype.__class__ is DType:
-        return dtype
-    element = format_of(dtype).require_scalar("a number type")
-    found: DType | None = _BY_FORMAT.get(element.name)
-    if found is None:
-        raise FormatError(f"Mojo has no number type {element.name}; use one of {', '.join(_NAMES)}")
-    return found
-
-
+_PYTHON_TYPES = {int: DType.int, float: DType.float64, bool: DType.bool}
 _new = object.__new__
 
 
@@ -632,7 +640,7 @@ def as_vector(array: object) -> SIMD:
     (SIMD[DType.int64, 2](0, 1), Float32(1.5))
     """
     numbers = np.asarray(array)
-    return _make_vector(as_dtype(numbers.dtype), numbers.reshape(-1))
+    return _make_vector(DType.of(numbers.dtype), numbers.reshape(-1))
 
 
 def _make_vector(dtype: DType, array: object) -> SIMD:
@@ -684,7 +692,7 @@ class SIMD(SIMDArithmetic, metaclass=ParametrizedMeta):
         count = as_integer(size, "the size of a SIMD type")
         if count < 1 or count & (count - 1):
             raise LayoutError(f"the size of a SIMD type must be a power of two, got {count}")
-        return SIMDType(as_dtype(scalar_format(dtype)), count)
+        return SIMDType(DType.of(dtype), count)
 
     @property
     def size(self) -> int:
@@ -746,7 +754,7 @@ class SIMD(SIMDArithmetic, metaclass=ParametrizedMeta):
         SIMD[DType.int32, 2](1, -2)
         """
         (dtype,) = parameters or (target,)
-        return convert(self, as_dtype(scalar_format(dtype)))
+        return convert(self, DType.of(dtype))
 
     @brackets
     def to_bits(self, parameters: tuple[Any, ...]) -> SIMD:
@@ -1123,22 +1131,6 @@ class _ScalarBrackets:
 
 
 Scalar = _ScalarBrackets()
-
-
-def scalar_format(dtype: NumberType) -> DType:
-    """Return the number type of a dtype, or of `SIMD[dtype, 1]`; raise unless it is one of scalars.
-
-    >>> scalar_format(Scalar[DType.int8]), scalar_format(int)
-    (DType.int8, DType.int)
-    """
-    if dtype.__class__ is DType:
-        return dtype
-    if isinstance(dtype, SIMDType):
-        if dtype.size != 1:
-            raise FormatError(f"expected the type of a number, got {dtype!r}; use {dtype.dtype!r}")
-        return dtype.dtype
-    named = {int: DType.int, float: DType.float64, bool: DType.bool}.get(dtype)  # type: ignore[arg-type]
-    return named or as_dtype(getattr(dtype, "number_type", dtype))
 
 
 Int8, Int16, Int32, Int64 = Scalar["int8"], Scalar["int16"], Scalar["int32"], Scalar["int64"]

@@ -12,7 +12,7 @@ from ...formats import format_of
 from ...layout import TaggedInt, as_integer, as_tree, check_congruent, leaves, product
 from ..brackets import brackets
 from ..builtins import Index, IndexEntries
-from ..simd import DType, as_dtype
+from ..simd import DType
 
 
 class _ComptimeBrackets(type):
@@ -126,7 +126,7 @@ def integer_type(dtype: Any, name: str) -> DType:
     element = format_of(dtype)
     if element.has_blocks or element.kind not in ("int", "uint"):
         raise LayoutError(f"{name} must be an integer format, got {element.name}")
-    return as_dtype(element)
+    return DType.of(element)
 
 
 def is_dynamic(value: object) -> bool:

@@ -30,7 +30,7 @@ from ..brackets import brackets
 from ..builtins import Origin
 from ..memory import AddressSpace, LabelledStore, MemoryArray, Pointer, label_store
 from ..scalar_memory import read_vector, require_numbers, write_vector
-from ..simd import SIMD, DType, SIMDType, as_dtype, as_vector, make_scalar, numbers_of
+from ..simd import SIMD, DType, SIMDType, as_vector, make_scalar, numbers_of
 from .coord import ComptimeInt, RuntimeInt, StaticExtents, integer_type
 from .tile_layout import Layout, from_core, plain_layout
 
@@ -127,7 +127,7 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
         >>> MemoryTensor(bytearray(48), row_major[6, 8]()).dtype
         DType.uint8
         """
-        return as_dtype(self._store.format)
+        return DType.of(self._store.format)
 
     @property
     def layout(self) -> Any:
@@ -173,7 +173,7 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
         try:
             return self._dtype
         except AttributeError:
-            self._dtype = as_dtype(self._store.format)
+            self._dtype = DType.of(self._store.format)
             return self._dtype
 
     def get_subscript(self, *items: Any, coord: object = None) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 from ...tensor import elements
 from ..brackets import brackets
 from ..memory import AddressSpace, Pointer
-from ..simd import scalar_format
+from ..simd import DType
 from .coord import Coord
 from .tile_tensor import TileTensor
 
@@ -129,5 +129,5 @@ def _cast(parameters: tuple[Any, ...], pointer: Pointer) -> Pointer:
         if isinstance(parameter, AddressSpace):
             made = made.address_space_cast[parameter]()
         elif not hasattr(parameter, "mut"):
-            made = made.bitcast[scalar_format(parameter)]()
+            made = made.bitcast[DType.of(parameter)]()
     return made

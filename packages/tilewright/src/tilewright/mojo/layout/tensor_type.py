@@ -13,7 +13,7 @@ from ...errors import FormatError, LayoutError
 from ...layout import LayoutLike, as_integer, as_tuple
 from ..builtins import Origin, simd_width_of
 from ..memory import AddressSpace
-from ..simd import SIMD, DType, SIMDType, scalar_format
+from ..simd import SIMD, DType, SIMDType
 from .coord import ComptimeInt, RuntimeInt, integer_type
 from .tile_layout import TRIVIAL_MEMBERS, Layout, RowMajorLayoutType, make_dynamic_layout, row_major, static_leaves
 
@@ -78,11 +78,11 @@ class TensorType:
         dtype, layout, origin, space, index_type, size = (values + [None] * 6)[:6]
         return cls(
             kind,
-            None if dtype is None else scalar_format(dtype),
+            None if dtype is None else DType.of(dtype),
             layout,
             _as_origin(origin),
             None if space is None else AddressSpace(space),
-            None if index_type is None else scalar_format(index_type),
+            None if index_type is None else DType.of(index_type),
             size,
         )
 

@@ -39,7 +39,7 @@ from ...tensor import (
 from ..brackets import ParametrizedMeta, brackets
 from ..builtins import ImplicitlyCopyable, Movable, RegisterPassable, TrivialRegisterPassable
 from ..memory import AddressSpace, label_store, tensor_on_stack
-from ..simd import DType, scalar_format
+from ..simd import DType
 from .coord import RuntimeInt
 from .tensor_memory import ElementwiseTensor, MemoryTensor, only_one
 from .tensor_type import TensorType, TypeMember, type_name, type_of
@@ -601,7 +601,7 @@ def stack_allocation(
     >>> stack_allocation["float32"](row_major[4, 4]()).fill(0).shape
     (4, 4)
     """
-    element = scalar_format(parameters[0] if dtype is None else dtype)
+    element = DType.of(parameters[0] if dtype is None else dtype)
     space = parameters[1] if len(parameters) > 1 else address_space
     count = int(layout.cosize)
     return tensor_on_stack(element, count, AddressSpace(space), layout, lambda pointer: TileTensor(pointer, layout))
