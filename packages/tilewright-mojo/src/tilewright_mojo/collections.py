@@ -12,20 +12,14 @@ from tilewright.errors import CoordinateError, LayoutError
 from tilewright.layout import as_integer
 from tilewright.mojo import (
     SIMD,
-    Cells,
-    DType,
     Error,
     MemoryArray,
     MemoryType,
     ParametrizedMeta,
     SIMDType,
-    allocate,
+    alloc,
     brackets,
-    copy_memory,
     format_value,
-    memory_type,
-    values_memory,
-    write_scalar,
 )
 
 from .types import name_type, represent
@@ -355,8 +349,7 @@ class List(MemoryArray):
         if not values and fill is not None:
             values = (fill,) * int(as_integer(length, "the length of a list"))
             length = 0
-        memory = values_memory(kind, values)
-        super().__init__(memory, 0, memory.size)
+        self._hold(kind, values)
         if length:
             self.resize(int(as_integer(length, "the length of a list")), 0)
 
@@ -367,7 +360,7 @@ class List(MemoryArray):
         >>> List.with_parameters("int8")
         List[DType.int8]
         """
-        return memory_type(cls, (*parameters, T))
+        return MemoryType.of(cls, (*parameters, T)[0])
 
     @classmethod
     def _of_type(
@@ -401,9 +394,9 @@ class List(MemoryArray):
         """
         size = int(as_integer(count, "a capacity"))
         memory = self.memory
-        if isinstance(memory, Cells) or size <= memory.size:
+        if memory.format is None or size <= memory.size:
             return
-        grown = allocate(DType.of(memory.format), size)
+        grown = alloc[memory.format](size).memory
         grown.host[: self._size] = memory.host[: self._size]
         self.memory = grown
 
@@ -416,7 +409,7 @@ class List(MemoryArray):
         [7]
         """
         memory = self.memory
-        if isinstance(memory, Cells):
+        if memory.format is None:
             if not memory.data and memory.kind is object and isinstance(value, (SIMD, int, float)):
                 self._fill_new(MemoryType(List, None), (value,), 0, None)  # the first element gives the type
                 return
@@ -425,7 +418,7 @@ class List(MemoryArray):
             return
         if self._size == memory.size:
             self.reserve(max(4, 2 * memory.size))
-        write_scalar(self.memory, self._size, value)
+        self.unsafe_ptr()[self._size] = value
         self._size += 1
 
     def extend(self, values: Iterable[Any]) -> None:
@@ -465,7 +458,7 @@ class List(MemoryArray):
         if not 0 <= count <= self._size:
             raise CoordinateError(f"cannot shrink a list of {self._size} elements to {count}")
         self._size = count
-        if isinstance(self.memory, Cells):
+        if self.memory.format is None:
             del self.memory.data[count:]
 
     def clear(self) -> None:
@@ -571,12 +564,7 @@ class List(MemoryArray):
             repeated.extend(self)
         return repeated
 
-    def __copy__(self) -> List:
-        copied = object.__new__(type(self))
-        MemoryArray.__init__(copied, copy_memory(self), 0, self._size)
-        return copied
-
-    copy = __copy__
+    __copy__ = copy = MemoryArray._copied
 
 
 class Deque(deque[Any], metaclass=ParametrizedMeta):

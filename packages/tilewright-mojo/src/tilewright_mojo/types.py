@@ -113,7 +113,6 @@ _UNNAMED = frozenset(
         "BlockFunction",
         "CopyPlan",
         "FailedAssertion",
-        "IndexEntries",
         "IndexListType",
         "LabelledStore",
         "MemoryArray",

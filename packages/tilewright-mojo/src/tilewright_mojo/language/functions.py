@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 from tilewright.errors import LayoutError
-from tilewright.mojo import SIMD, MemoryType, SIMDType, Span, build_vector
+from tilewright.mojo import SIMD, MemoryType, SIMDType, Span
 
 from ..collections import List, Optional
 from ..simt.kernel_thread import coroutine_twin
@@ -142,7 +142,7 @@ def copy_value(value: Any) -> Any:
     """
     kind = value.__class__
     if kind is SIMD:  # elements of a vector can be assigned; a scalar cannot change
-        return value if value.size == 1 else build_vector(SIMD, value.dtype, value.value.copy())
+        return value if value.size == 1 else value.__copy__()
     copy = getattr(kind, "copy_implicitly", None)
     return value if copy is None else copy(value)
 

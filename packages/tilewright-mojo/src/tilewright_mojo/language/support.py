@@ -13,7 +13,7 @@ from types import CodeType
 from typing import Any
 
 from tilewright.errors import TilewrightError
-from tilewright.mojo import Cells, Float64, Pointer, bind_parameters
+from tilewright.mojo import Cells, Float64, Pointer, brackets
 from tilewright.tensor import View
 
 from ..collections import Dict, List, Optional, Set
@@ -65,7 +65,7 @@ def subscript(value: object, position: tuple[Any, ...], named: dict[str, Any]) -
     if isinstance(value, str):
         value = Text(value)
     get = getattr(type(value), "get_subscript", None)  # not of the value itself, which may be a type
-    return bind_parameters(value, position, named) if get is None else get(value, *position, **named)
+    return brackets.bind(value, position, named) if get is None else get(value, *position, **named)
 
 
 def set_subscript(value: Any, position: tuple[Any, ...], named: dict[str, Any], entry: Any) -> None:

@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 from tilewright.errors import FormatError
-from tilewright.mojo import SIMD, DType, Pointer, Scalar, Span, UInt64, brackets, make_scalar
+from tilewright.mojo import SIMD, DType, Float64, Int64, Pointer, Scalar, Span, UInt64, brackets
 
 
 def _limit(value: Any) -> brackets[Any]:
@@ -45,7 +45,7 @@ def _function(name: str, count: Callable[[int, int], int]) -> Callable[[Any], An
             numbers = [function(number).item() for number in value]
             return SIMD[dtype, value.size](*numbers)
         result = dtype.round_number(count(int(value) & dtype.width_mask, dtype.bits))
-        return make_scalar(dtype, result) if isinstance(value, SIMD) else result
+        return Scalar[dtype](result) if isinstance(value, SIMD) else result
 
     function.__name__ = name
     function.__doc__ = f"Return {name.replace('_', ' ')} of an integer, or of every number of a vector."
@@ -112,7 +112,7 @@ def random_float64(min: Any = 0, max: Any = 1) -> Any:  # noqa: A002  (Mojo's na
     >>> 0 <= random_float64() < 1
     True
     """
-    return make_scalar(DType.float64, _generators[0].uniform(float(min), float(max)))
+    return Float64(_generators[0].uniform(float(min), float(max)))
 
 
 def random_si64(min: Any, max: Any) -> Any:  # noqa: A002
@@ -121,7 +121,7 @@ def random_si64(min: Any, max: Any) -> Any:  # noqa: A002
     >>> random_si64(3, 3)
     Int64(3)
     """
-    return make_scalar(DType.int64, _generators[0].randint(int(min), int(max)))
+    return Int64(_generators[0].randint(int(min), int(max)))
 
 
 def random_ui64(min: Any, max: Any) -> Any:  # noqa: A002
@@ -139,7 +139,7 @@ def randn_float64(mean: Any = 0, standard_deviation: Any = 1) -> Any:
     >>> randn_float64(2, 0)
     Float64(2.0)
     """
-    return make_scalar(DType.float64, _generators[0].gauss(float(mean), float(standard_deviation)))
+    return Float64(_generators[0].gauss(float(mean), float(standard_deviation)))
 
 
 def _fill(target: Any, arguments: tuple[Any, ...], draw: Callable[..., Any]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tilewright.errors import LayoutError
 from tilewright.layout import as_integer
-from tilewright.mojo import AddressSpace, DType, Pointer, brackets, label_store
+from tilewright.mojo import AddressSpace, DType, Pointer, brackets
 
 from ..simt import cluster_barrier
 from ..simt import lane_id as _lane_id
@@ -95,7 +95,7 @@ class Fill(Enum):
 def external_memory(parameters: tuple[Any, ...], *arguments: Any, **named: Any) -> Pointer:
     """Return a pointer to the dynamic shared memory of the block."""
     element = DType.of((*parameters, named.get("dtype"), named.get("type"))[0])
-    return Pointer(label_store(dynamic_memory(element), AddressSpace.SHARED), 0)
+    return Pointer(dynamic_memory(element), 0).address_space_cast[AddressSpace.SHARED]()
 
 
 @brackets

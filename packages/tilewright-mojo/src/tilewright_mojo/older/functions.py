@@ -11,7 +11,7 @@ import numpy as np
 
 from tilewright.errors import LayoutError
 from tilewright.formats import cast
-from tilewright.mojo import DType, as_vector, brackets
+from tilewright.mojo import DType, Scalar, brackets
 from tilewright.mojo.layout import TileTensor, make_dynamic_layout, row_major
 from tilewright.tensor import Scalars, elements
 
@@ -21,7 +21,7 @@ from ..library.numbers import random_float64
 def _as_result(values: Any, tensor: object) -> Any:
     """Return an array as a tensor of the same class, a number as a scalar."""
     if np.ndim(values) == 0:
-        return as_vector(values)
+        return Scalar[values.dtype](values.item())
     kind = type(tensor) if isinstance(tensor, TileTensor) else TileTensor
     return kind(np.ascontiguousarray(values))
 

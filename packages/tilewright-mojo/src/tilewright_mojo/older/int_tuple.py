@@ -9,7 +9,7 @@ from typing import Any
 from tilewright.errors import LayoutError
 from tilewright.layout import Layout as CoreLayout
 from tilewright.layout import as_tuple, leaves, map_leaves, nest_like
-from tilewright.mojo import Index, IndexEntries, brackets
+from tilewright.mojo import Index, IndexList, brackets
 
 from .nested_integers import UNKNOWN_VALUE, IntTuple, as_int_tree, format_tree, multiply, multiply_leaves, of_tree
 
@@ -396,7 +396,7 @@ def _spread(shape: Any, order: Any) -> list[int]:
     return [order] * len(leaves(shape))
 
 
-def to_index_list(t: object, *_: Any) -> IndexEntries:
+def to_index_list(t: object, *_: Any) -> IndexList:
     """Return a flat tuple as an `IndexList`.
 
     >>> to_index_list(IntTuple(2, 3))

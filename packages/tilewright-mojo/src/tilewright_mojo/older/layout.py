@@ -10,7 +10,7 @@ from tilewright import layout as algebra
 from tilewright.errors import LayoutError
 from tilewright.layout import ComposedLayout, as_tuple, leaves, map_leaves, nest_like, row_major
 from tilewright.layout import Layout as CoreLayout
-from tilewright.mojo import brackets, memory_type
+from tilewright.mojo import MemoryType, brackets
 from tilewright.mojo.layout import MixedLayout as TileLayout
 from tilewright.mojo.layout import RuntimeInt, format_layout_table, format_table, is_dynamic
 
@@ -334,7 +334,7 @@ def make_layout(*layouts: Any) -> Layout:
     return Layout(of_tree(shape), of_tree(tuple([part.stride._tree for part in parts])))
 
 
-LayoutList: Any = memory_type(List, (Layout,))
+LayoutList: Any = MemoryType.of(List, Layout)
 
 
 def MakeLayoutList(*layouts: Layout) -> Any:  # noqa: N802  (Mojo's name)

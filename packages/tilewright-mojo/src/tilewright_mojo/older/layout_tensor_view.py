@@ -15,7 +15,7 @@ from tilewright.mojo import (
     AddressSpace,
     DType,
     Index,
-    IndexEntries,
+    IndexList,
     Origin,
     SIMDType,
     brackets,
@@ -577,7 +577,7 @@ class LayoutTensor(TileTensor):
         """
         return Count(super().size)
 
-    def get_shape(self) -> IndexEntries:
+    def get_shape(self) -> IndexList:
         """Return the extents at run time.
 
         >>> LayoutTensor(list(range(12)), Layout.row_major(3, 4)).get_shape()
@@ -585,7 +585,7 @@ class LayoutTensor(TileTensor):
         """
         return Index(*self._valid_extents())
 
-    def get_stride(self) -> IndexEntries:
+    def get_stride(self) -> IndexList:
         """Return the strides at run time.
 
         >>> LayoutTensor(list(range(12)), Layout.row_major(3, 4)).get_stride()

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from tilewright.copying import aligned_empty
 from tilewright.errors import LayoutError
 from tilewright.formats import FormatLike, ScalarFormat, format_of
 from tilewright.layout import LayoutLike, as_integer, leaves, row_major
@@ -598,7 +597,7 @@ def allocate_store(space: str, count: int, dtype: FormatLike) -> Store:
     ()
     """
     element = format_of(dtype).require_scalar("memory of a kernel")
-    store: Store = current_machine("memory of a block").memory.allocate(space, count, element, aligned_empty)
+    store: Store = current_machine("memory of a block").memory.allocate(space, count, element)
     return store
 
 
@@ -650,7 +649,7 @@ def dynamic_memory(dtype: FormatLike) -> Store:
         raise LayoutError("a block has no dynamic shared memory; launch the kernel with shared_bytes=...")
     if nbytes % element.itemsize:
         raise LayoutError(f"{nbytes} bytes of dynamic shared memory are not a multiple of {element.itemsize}")
-    store: Store = machine.memory.dynamic(aligned_empty)
+    store: Store = machine.memory.dynamic()
     return store.with_fields(data=store.data.view(element.dtype), format=element)
 
 

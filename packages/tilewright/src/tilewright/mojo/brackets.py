@@ -49,22 +49,22 @@ class brackets(Generic[Result]):  # noqa: N801  (used like `property`)
     def __call__(self, *arguments: Any, **options: Any) -> Result:
         return self._function(*self._owner, (), *arguments, **options)
 
+    @staticmethod
+    def bind(function: Any, parameters: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """Return `function[*parameters, **named]`: Mojo's brackets have keywords, Python's have not.
 
-def bind_parameters(function: Any, parameters: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """Return `function[*parameters, **named]`: Mojo's brackets have keywords, Python's have not.
+        What takes named parameters has a method `with_parameters(*parameters, **named)`; others take plain brackets.
 
-    What takes named parameters has a method `with_parameters(*parameters, **named)`; others take plain brackets.
-
-    >>> function = brackets(lambda parameters, *, width=1: (parameters, width))
-    >>> bind_parameters(function, (2, 2), {"width": 4})()
-    ((2, 2), 4)
-    """
-    with_parameters = getattr(function, "with_parameters", None)
-    if with_parameters is not None:
-        return with_parameters(*parameters, **named)
-    if named:
-        raise TypeError(f"{function!r} takes no named parameters, got {', '.join(named)}")
-    return function[parameters[0] if len(parameters) == 1 else parameters]
+        >>> function = brackets(lambda parameters, *, width=1: (parameters, width))
+        >>> brackets.bind(function, (2, 2), {"width": 4})()
+        ((2, 2), 4)
+        """
+        with_parameters = getattr(function, "with_parameters", None)
+        if with_parameters is not None:
+            return with_parameters(*parameters, **named)
+        if named:
+            raise TypeError(f"{function!r} takes no named parameters, got {', '.join(named)}")
+        return function[parameters[0] if len(parameters) == 1 else parameters]
 
 
 class ParametrizedMeta(type):

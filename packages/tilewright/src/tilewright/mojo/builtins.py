@@ -7,13 +7,13 @@ import operator
 from abc import ABC
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, SupportsIndex
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..errors import CoordinateError, FormatError
 from ..layout import as_integer
-from .brackets import ParametrizedMeta
+from .brackets import ParametrizedMeta, brackets
 from .scalar_memory import number_type_of
 from .simd import SIMD, SIMD_BYTES, DType, Error, NumberType, SIMDType, plain_number
 
@@ -291,23 +291,35 @@ sizeof, alignof, simdwidthof, bitwidthof = size_of, align_of, simd_width_of, bit
 def _each(function: Callable[[int, int], int]) -> Any:
     """Return the method that combines two lists, or a list and an integer, entry by entry."""
 
-    def method(self: IndexEntries, other: object) -> IndexEntries:
+    def method(self: IndexList, other: object) -> IndexList:
         others = other if isinstance(other, (tuple, list)) else (other,) * len(self)
         if len(others) != len(self):
             raise CoordinateError(f"lists of {len(self)} and {len(others)} indices do not fit together")
-        return IndexEntries([function(a, int(b)) for a, b in zip(self, others, strict=True)])
+        return IndexList([function(a, int(b)) for a, b in zip(self, others, strict=True)])
 
     return method
 
 
-class IndexEntries(list[int]):
-    """The value of an `IndexList`: a fixed number of integers with arithmetic entry by entry; equal to their tuple.
+class IndexList(list[int], metaclass=ParametrizedMeta):
+    """A fixed number of integers, its `entries`, with arithmetic entry by entry; equal to their tuple.
 
+    >>> IndexList[2](1, 2), IndexList[3](0)
+    ((1, 2), (0, 0, 0))
     >>> Index(1, 2) + Index(10, 20), Index(3, 4) * 2, Index(3, 4).flattened_length()
     ((11, 22), (6, 8), 12)
     """
 
     __slots__ = ()
+    __bracketed__: ClassVar[tuple[str, ...]] = ("size",)
+
+    def __init__(self, *entries: Any) -> None:
+        values = entries[0] if len(entries) == 1 and isinstance(entries[0], (tuple, list)) else entries
+        super().__init__([int(as_integer(entry, "an index")) for entry in values])
+
+    @classmethod
+    def _with_parameters(cls, size: object = None, *_: Any, **named: Any) -> Any:
+        """Return the type `IndexList[size, element_type=...]`; the integers have no width here."""
+        return cls if size is None or size is ... else IndexListType(as_integer(size, "the size of an IndexList"))
 
     @property
     def size(self) -> int:
@@ -349,7 +361,7 @@ class IndexEntries(list[int]):
             result *= entry
         return result
 
-    def canonicalize(self) -> IndexEntries:
+    def canonicalize(self) -> IndexList:
         """Return the same list.
 
         >>> Index(3, 4).canonicalize()
@@ -357,7 +369,7 @@ class IndexEntries(list[int]):
         """
         return self
 
-    def cast(self, *_: Any) -> IndexEntries:
+    def cast(self, *_: Any) -> IndexList:
         """Return the same list: our integers have no width.
 
         >>> Index(3, 4).cast()
@@ -375,8 +387,8 @@ class IndexEntries(list[int]):
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(tuple(self))
 
-    def __copy__(self) -> IndexEntries:
-        return IndexEntries(self)
+    def __copy__(self) -> IndexList:
+        return IndexList(self)
 
     def __repr__(self) -> str:
         return f"({', '.join(map(str, self))})"
@@ -396,7 +408,7 @@ class IndexListType:
 
     size: int
 
-    def __call__(self, *entries: Any, fill: object = None) -> IndexEntries:
+    def __call__(self, *entries: Any, fill: object = None) -> IndexList:
         if fill is not None:
             entries = (fill,)
         if len(entries) == 1 and isinstance(entries[0], (tuple, list)):
@@ -406,68 +418,24 @@ class IndexListType:
             numbers *= self.size
         if len(numbers) != self.size:
             raise CoordinateError(f"{self!r} takes one integer or {self.size}, got {len(numbers)}")
-        return IndexEntries(numbers)
+        return IndexList(numbers)
 
     def __instancecheck__(self, value: object) -> bool:
-        is_list = isinstance(value, (tuple, IndexEntries)) and len(value) == self.size
+        is_list = isinstance(value, (tuple, IndexList)) and len(value) == self.size
         return is_list and all(isinstance(entry, int) for entry in value)  # type: ignore[attr-defined]
 
     def __repr__(self) -> str:
         return f"IndexList[{self.size}]"
 
 
-class _IndexListBrackets:
-    """`IndexList[2](1, 2)` is a tuple of two integers, its `entries`.
-
-    >>> IndexList[2](1, 2), IndexList[3](0)
-    ((1, 2), (0, 0, 0))
-    """
-
-    __bracketed__: ClassVar[tuple[str, ...]] = ("size",)
-
-    def __repr__(self) -> str:
-        return "IndexList"
-
-    def __getitem__(self, size: SupportsIndex) -> Any:
-        return self.with_parameters(*(size if isinstance(size, tuple) else (size,)))
-
-    def with_parameters(self, size: object = None, *_: Any, **named: Any) -> Any:
-        """Return `IndexList[size, element_type=...]`; the integers have no width here."""
-        if size is None or size is ...:
-            return self
-        return IndexListType(as_integer(size, "the size of an IndexList"))
-
-    def __call__(self, *entries: Any) -> IndexEntries:
-        return IndexListType(len(entries))(*entries)
-
-    def __instancecheck__(self, value: object) -> bool:
-        return isinstance(value, IndexEntries)
-
-
-IndexList = _IndexListBrackets()
-
-
-class _Index:
-    """`Index(1, 2)`: an `IndexList` of its `entries`.
+@brackets
+def Index(parameters: object, *entries: Any, **_: Any) -> IndexList:  # noqa: N802  (Mojo's name)
+    """`Index(1, 2)`: an `IndexList` of its `entries`; a number type in brackets has no effect on them.
 
     >>> Index(1, 2)
     (1, 2)
     """
-
-    def __call__(self, *entries: Any) -> IndexEntries:
-        if len(entries) == 1 and isinstance(entries[0], (tuple, list)):
-            entries = tuple(entries[0])
-        return IndexEntries([int(as_integer(entry, "an index")) for entry in entries])
-
-    def with_parameters(self, *_: Any, **named: Any) -> _Index:
-        """Return the same function: the integers have no width here."""
-        return self
-
-    def __repr__(self) -> str:
-        return "Index"
-
-
-Index = _Index()
+    return IndexList(*entries)
 
 
 NAMES = {"Pointer": "UnsafePointer"}  # where our class has another name
@@ -489,6 +457,18 @@ class MemoryType:
     dtype: DType | None
     element: Any = None
     size: int | None = None
+
+    @classmethod
+    def of(cls, kind: object, element: object, size: int | None = None) -> MemoryType:
+        """Return the type of memory, of the class `kind`, with elements of a type; None or ... stands for any type.
+
+        >>> from tilewright.mojo import Span
+        >>> MemoryType.of(Span, "float32")
+        Span[DType.float32]
+        """
+        if element is None or element is ...:
+            return cls(kind, None, None, size)
+        return cls(kind, number_type_of(element), element, size)
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         of_type = getattr(self.kind, "_of_type", None)
@@ -526,25 +506,3 @@ class MemoryType:
         name = NAMES.get(self.kind.__name__, self.kind.__name__)
         element = repr(self.dtype) if self.dtype else getattr(self.element, "__name__", str(self.element))
         return f"{name}[{element}{'' if self.size is None else f', {self.size}'}]"
-
-
-class MemoryMeta(ParametrizedMeta):
-    """The class of kinds of memory: `Span[Float32]` is a type of memory."""
-
-    def __getitem__(cls, parameters: object) -> MemoryType:  # noqa: N805  (a class of classes)
-        made: MemoryType = super().__getitem__(parameters)
-        return made
-
-
-def memory_type(kind: object, parameters: object, size: int | None = None) -> MemoryType:
-    """Return `kind[type, ...]`: the type of the elements comes first, and what follows has no meaning on a host.
-
-    >>> from tilewright.mojo import Span
-    >>> memory_type(Span, ("float32", None))
-    Span[DType.float32]
-    """
-    values = parameters if isinstance(parameters, tuple) else (parameters,)
-    element = values[0] if values else None
-    if element is None or element is ...:
-        return MemoryType(kind, None, None, size)
-    return MemoryType(kind, number_type_of(element), element, size)

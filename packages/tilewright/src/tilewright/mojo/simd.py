@@ -1044,7 +1044,7 @@ class SIMD(SIMDArithmetic, metaclass=ParametrizedMeta):
         return int(number)
 
     def __copy__(self) -> SIMD:
-        return make_scalar(self.dtype, self.value)
+        return make_scalar(self.dtype, self.value)  # a number that is set later copies the array first
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _make_vector, (self.dtype, self.array)

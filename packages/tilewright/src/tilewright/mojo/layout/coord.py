@@ -11,7 +11,7 @@ from ...errors import CoordinateError, LayoutError
 from ...formats import format_of
 from ...layout import TaggedInt, as_integer, as_tree, check_congruent, leaves, product
 from ..brackets import brackets
-from ..builtins import Index, IndexEntries
+from ..builtins import Index, IndexList
 from ..simd import DType
 
 
@@ -489,7 +489,7 @@ class _Leaves(tuple[int, ...]):
         return super().__getitem__(k)
 
 
-def coord_to_index_list(value: object) -> IndexEntries:
+def coord_to_index_list(value: object) -> IndexList:
     """Return a flat coordinate as an `IndexList`.
 
     >>> coord_to_index_list(Coord(2, 3))

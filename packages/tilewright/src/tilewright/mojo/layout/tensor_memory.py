@@ -104,7 +104,7 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
     def _bind_memory(self, storage: Pointer | MemoryArray, layout: Any) -> None:
         """Place the layout at a pointer, or on an array, of the dialect: both share one store."""
         memory = require_numbers(storage.memory, "a tensor")
-        start = storage.offset if isinstance(storage, Pointer) else storage.start
+        start = storage.offset
         super().__init__(memory.data, layout + start)
         self._store = memory if isinstance(storage, Pointer) else memory.with_fields(origin=storage)
         size = memory.size if isinstance(storage, Pointer) else start + len(storage)
