@@ -12,7 +12,7 @@ import numpy as np
 from tilewright.errors import LayoutError
 from tilewright.formats import cast
 from tilewright.mojo import DType, Scalar, brackets
-from tilewright.mojo.layout import TileTensor, make_dynamic_layout, row_major
+from tilewright.mojo.layout import TileTensor, row_major
 from tilewright.tensor import Scalars, elements
 
 from ..library.numbers import random_float64
@@ -165,7 +165,7 @@ def from_numpy(parameters: tuple[Any, ...], array: object, *, dtype: object = No
         raise LayoutError(f"expected an array of rank {int(count)}, got rank {values.ndim}")
     if not values.flags.c_contiguous:
         raise LayoutError(f"expected an array in row-major order without gaps, got strides {values.strides}")
-    return TileTensor(values, make_dynamic_layout(row_major[values.shape]()))
+    return TileTensor(values, row_major[values.shape]().make_dynamic())
 
 
 def to_numpy(tensor: TileTensor) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tilewright.errors import LayoutError
-from tilewright.layout import Layout as CoreLayout
+from tilewright.layout import Layout as NativeLayout
 from tilewright.layout import as_tuple, leaves, map_leaves, nest_like
 from tilewright.mojo import Index, IndexList, brackets
 
@@ -364,7 +364,7 @@ def crd2idx(crd: object, shape: object, _stride: object = None) -> int:
     """
     form = as_int_tree(shape)
     steps = (prefix_product(form) if _stride is None else of_tree(as_int_tree(_stride)))._tree
-    return int(CoreLayout(form, steps).extended(as_int_tree(crd)))
+    return int(NativeLayout(form, steps).extended(as_int_tree(crd)))
 
 
 def compact_order(shape: object, order: object) -> IntTuple:

@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 from tilewright.errors import LayoutError
 from tilewright.layout import as_integer
 from tilewright.mojo import DType, ParametrizedMeta, Pointer, brackets
-from tilewright.mojo.layout import core_layout
 
 from .layout import Layout
 from .layout_tensor_view import LayoutTensor, LayoutTensorType
@@ -103,7 +102,7 @@ class LayoutTensorIter(metaclass=ParametrizedMeta):
         1 2
         """
         if self.runtime_layout is None:
-            return LayoutTensor(self.ptr + self.offset, core_layout(self.layout))
+            return LayoutTensor(self.ptr + self.offset, self.layout)
         return self._kind()(self.ptr + self.offset, self.runtime_layout)
 
     get_subscript = get

@@ -8,8 +8,9 @@ from functools import partial
 from math import nan
 from typing import Any
 
+from tilewright._dialect import unwrap
 from tilewright.errors import LayoutError
-from tilewright.layout import Layout as CoreLayout
+from tilewright.layout import Layout as NativeLayout
 from tilewright.layout import as_integer, compose, make_layout
 from tilewright.mojo import (
     AddressSpace,
@@ -32,7 +33,6 @@ from tilewright.mojo.layout import (
     Viewed,
     as_kind,
     checked_options,
-    core_layout,
     distribute_elements,
     is_dynamic,
     named_index,
@@ -55,7 +55,7 @@ from tilewright.tensor import (
 from ..collections import Optional
 from ..library.threads import Fill
 from .int_tuple import UNKNOWN_VALUE, product
-from .layout import Layout, from_core, to_core, zipped_divide
+from .layout import Layout, to_native, zipped_divide
 from .memory_copies import copy_valid, mark_in_flight
 from .nested_integers import as_int_tree
 from .runtime_layout import RuntimeLayout, clipped_layout
@@ -140,8 +140,8 @@ class LayoutTensorType:
         known, now = self.layout.shape, runtime.shape
         is_clipped = known.all_known() and known != now.int_tree
         if not is_clipped:
-            return self.kind(memory, to_core(self.layout, runtime.shape, runtime.stride))
-        steps = to_core(Layout(self.layout.shape, self.layout.stride), now, runtime.stride)
+            return self.kind(memory, to_native(self.layout, runtime.shape, runtime.stride))
+        steps = to_native(Layout(self.layout.shape, self.layout.stride), now, runtime.stride)
         return self.kind(memory, make_layout(now.int_tree, steps.stride))
 
     @brackets
@@ -227,16 +227,15 @@ def _is_open(parameter: object) -> bool:
 
 
 def _legacy(layout: Any) -> Layout:
-    return layout if isinstance(layout, Layout) else from_core(layout)
+    return layout if isinstance(layout, Layout) else Layout.wrap(layout)
 
 
 def _with_elements(tensor: Any, block: Layout) -> Any:
     """Return the tensor whose elements are blocks of scalars; the layout has the first scalar of each."""
     pair = tensor._pair
-    core = block.core()
     extents: list[Any]
     steps: list[Any]
-    extents, steps = core.flat_modes()
+    extents, steps = block.native.flat_modes()
     rank = len(pair.shape[0])
     if len(extents) != rank:  # in the last mode
         extents, steps = [1] * (rank - 1) + [tuple(extents)], [0] * (rank - 1) + [tuple(steps)]
@@ -254,7 +253,7 @@ def format_valid(tensor: Any) -> str:
     """
     if tensor.size == 0:
         return ""
-    if (tensor.rank, tensor.flat_rank) != (2, 2) and isinstance(tensor._pair, CoreLayout) and not tensor.is_ragged:
+    if (tensor.rank, tensor.flat_rank) != (2, 2) and isinstance(tensor._pair, NativeLayout) and not tensor.is_ragged:
         merged = tensor.coalesce()
         tensor = merged if merged.rank == 2 else tensor
     texts = element_texts(tensor)
@@ -313,7 +312,7 @@ class LayoutVectorizeBrackets(VectorizeBrackets[Any]):
 def _vectorize(tensor: Any, block: tuple[Any, ...]) -> Any:
     view = vectorize(tensor, block)
     pair = view._pair
-    if isinstance(pair, CoreLayout) and not pair.guards and pair.shape[1]:
+    if isinstance(pair, NativeLayout) and not pair.guards and pair.shape[1]:
         steps = tuple([0 if n == 1 else d for n, d in zip(pair.shape[1], pair.stride[1], strict=True)])
         view = view._view(make_layout(pair.shape, (pair.stride[0], steps)), view._offset)
     view._masked = tensor.masked
@@ -439,7 +438,7 @@ class LayoutTensor(TileTensor):
     ReshapeType = CompositionType = TiledIteratorType = StaticSplitType = DynamicSplitType = _DerivedType()
 
     def __init__(self, storage: object, layout: object = None, **options: Any) -> None:
-        super().__init__(storage, None if layout is None else core_layout(layout), **options)
+        super().__init__(storage, None if layout is None else unwrap(layout), **options)
 
     @classmethod
     def _with_parameters(cls, *parameters: Any, **named: Any) -> LayoutTensorType:
@@ -475,8 +474,8 @@ class LayoutTensor(TileTensor):
         >>> print(LayoutTensor([1, 2], Layout(2)).layout)
         ((2):(1))
         """
-        layout = self._core_layout
-        return from_core(layout) if isinstance(layout, CoreLayout) else layout
+        layout = self._native_layout
+        return Layout.wrap(layout) if isinstance(layout, NativeLayout) else layout
 
     @property
     def element_layout(self) -> Layout:
@@ -487,7 +486,7 @@ class LayoutTensor(TileTensor):
         """
         if self.element_size == 1:
             return Layout(1, 1)
-        return from_core(super().element_layout)
+        return Layout.wrap(super().element_layout)
 
     @property
     def runtime_layout(self) -> RuntimeLayout:
@@ -738,8 +737,8 @@ class LayoutTensor(TileTensor):
         if self.element_size != 1:
             raise LayoutError("cannot compose a vectorized tensor; compose it before vectorize")
         by_mode = isinstance(layout, (list, tuple))
-        selection = tuple([core_layout(part) for part in layout]) if by_mode else core_layout(layout)
-        return self._view(pair_layout(compose(self._core_layout, selection)), self._offset)
+        selection = tuple([unwrap(part) for part in layout]) if by_mode else unwrap(layout)
+        return self._view(pair_layout(compose(self._native_layout, selection)), self._offset)
 
     @brackets
     def composition(self, parameters: tuple[Any, ...], *layouts: Any, **named: Any) -> LayoutTensor:
@@ -764,7 +763,7 @@ class LayoutTensor(TileTensor):
         target = values[0] if isinstance(values[0], RuntimeLayout) else values[-1]
         if isinstance(target, (tuple, list)):
             return super().reshape(target)
-        return super().reshape(core_layout(target), allow_resize=True)
+        return super().reshape(unwrap(target), allow_resize=True)
 
     def flatten(self) -> LayoutTensor:
         """Return the tensor with one mode, over the same memory.
@@ -773,7 +772,7 @@ class LayoutTensor(TileTensor):
         (12,)
         """
         count = RuntimeInt(self.size) if any(map(is_dynamic, self._extents)) else int(self.size)
-        return super().reshape(CoreLayout((count,), (1,)), allow_resize=True)
+        return super().reshape(NativeLayout((count,), (1,)), allow_resize=True)
 
     def coalesce(self) -> LayoutTensor:
         """Return the tensor with the modes merged that continue each other.
@@ -781,9 +780,9 @@ class LayoutTensor(TileTensor):
         >>> LayoutTensor(list(range(12)), Layout.col_major(3, 4)).coalesce().shape
         (12,)
         """
-        if not isinstance(self._pair, CoreLayout):
+        if not isinstance(self._pair, NativeLayout):
             raise LayoutError(f"cannot merge the modes of {self.layout}, which has no strides")
-        layout, vector = _coalesce(self._core_layout), (self._pair.shape[1], self._pair.stride[1])
+        layout, vector = _coalesce(self._native_layout), (self._pair.shape[1], self._pair.stride[1])
         return self._view(make_layout((layout.shape, vector[0]), (layout.stride, vector[1])), self._offset)
 
     @brackets
@@ -953,7 +952,7 @@ def _unpack(index: object) -> tuple[Any, ...]:
 
 
 def _coalesce(layout: Any) -> Any:
-    """Return a layout of the core with merged modes, as a tuple of modes."""
+    """Return a native layout with merged modes, as a tuple of modes."""
     modes: list[tuple[Any, Any]] = []
     for n, d in zip(*layout.flat_modes(), strict=True):
         if modes and modes[-1][0] * modes[-1][1] == d:
@@ -966,7 +965,7 @@ def _coalesce(layout: Any) -> Any:
 
 def _lists_rows(pair: object) -> bool:
     """Return whether Mojo lists the scalars of an element last index fastest: where only that index has stride 1."""
-    if not isinstance(pair, CoreLayout):
+    if not isinstance(pair, NativeLayout):
         return True
     steps = tuple(pair.stride[1])
     return len(steps) == 2 and steps[1] == 1 != steps[0]

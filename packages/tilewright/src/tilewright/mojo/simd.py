@@ -618,7 +618,7 @@ class SIMDType:
         return repr(self)
 
 
-NumberType: TypeAlias = "FormatLike | SIMDType"  # `DType.float32`, `Float32`, or what the core takes as a format
+NumberType: TypeAlias = "FormatLike | SIMDType"  # `DType.float32`, `Float32`, or what the library takes as a format
 
 
 def make_scalar(dtype: DType, number: object) -> SIMD:

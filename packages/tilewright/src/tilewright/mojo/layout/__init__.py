@@ -9,16 +9,13 @@ from .coord import All, ComptimeInt, Coord, CoordLike, Idx, RuntimeInt, coord, c
 from .swizzle import ComposedLayout, Swizzle
 from .tensor_memory import LegacyLoadBrackets, LegacyStoreBrackets, named_index, only_one
 from .tensor_storage import PointerStorage, TensorStorage
-from .thread_shares import checked_options, core_layout, distribute_elements, thread_arguments
+from .thread_shares import checked_options, distribute_elements, thread_arguments
 from .tile_layout import (
     ColMajorLayout,
     Count,
     RowMajorLayout,
     TensorLayout,
     col_major,
-    format_layout_table,
-    format_table,
-    make_dynamic_layout,
     row_major,
 )
 from .tile_layout import Layout as MixedLayout

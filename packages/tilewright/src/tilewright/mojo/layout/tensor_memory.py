@@ -9,10 +9,11 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
+from ..._dialect import unwrap
 from ...errors import CoordinateError, LayoutError
 from ...formats import cast, fit_values
 from ...layout import ComposedLayout, LayoutLike, as_integer, leaves, make_layout
-from ...layout import Layout as CoreLayout
+from ...layout import Layout as NativeLayout
 from ...tensor import (
     Brackets,
     LoadBrackets,
@@ -25,19 +26,19 @@ from ...tensor import (
     require_writable,
     scalar_bounds,
 )
-from ...tensor import TileTensor as CoreTileTensor
+from ...tensor import TileTensor as NativeTileTensor
 from ..brackets import brackets
 from ..builtins import Origin
-from ..memory import AddressSpace, LabelledStore, MemoryArray, Pointer, label_store
+from ..memory import AddressSpace, LabelledStore, MemoryArray, MemoryWindow, Pointer, label_store
 from ..scalar_memory import read_vector, require_numbers, write_vector
 from ..simd import SIMD, DType, SIMDType, as_vector, make_scalar, numbers_of
 from .coord import ComptimeInt, RuntimeInt, StaticExtents, integer_type
-from .tile_layout import Layout, from_core, plain_layout
+from .tile_layout import Layout
 
 Kind = TypeVar("Kind", bound="MemoryTensor")
 
 
-class MemoryTensor(StaticExtents, CoreTileTensor):
+class MemoryTensor(StaticExtents, NativeTileTensor):
     """A view of memory with the labels of Mojo: its address space, the format of offsets, extents known or not.
 
     `address_space` is a label of the memory, `linear_idx_type` the integer format of offsets in a kernel.
@@ -76,14 +77,15 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
         ):
             if given is not None and getattr(given, "_memory_name", None) != kind:
                 raise TypeError(f"{name} must be a {kind}, got {type(given).__name__}")
-        if other is not None and not isinstance(other, CoreTileTensor):
+        if other is not None and not isinstance(other, NativeTileTensor):
             raise TypeError(f"other must be a TileTensor, got {type(other).__name__}")
-        if layout is None and not isinstance(storage, CoreTileTensor):
+        if layout is None and not isinstance(storage, NativeTileTensor):
             layout = getattr(storage, "layout", None)  # of a buffer with a shape
         if layout is not None and not isinstance(layout, LayoutLike) and hasattr(layout, "shape_coord"):
             layout = Layout(layout.shape_coord(), layout.stride_coord())
-        layout = plain_layout(layout)
-        if isinstance(storage, (Pointer, MemoryArray)) and layout is not None and dtype is None:
+        layout = unwrap(layout)
+        is_window = isinstance(storage, MemoryWindow) and not hasattr(storage, "device_memory")
+        if is_window and layout is not None and dtype is None:
             self._bind_memory(storage, layout)
         else:
             super().__init__(storage, layout, dtype=dtype)
@@ -95,7 +97,7 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
     def _widen_elements(self, size: int) -> None:
         """Make every element a vector of `size` consecutive scalars, as Mojo's parameter `element_size` does."""
         pair = self._pair
-        if size < 1 or not isinstance(pair, CoreLayout) or self.element_size != 1:
+        if size < 1 or not isinstance(pair, NativeLayout) or self.element_size != 1:
             raise LayoutError(f"element_size must be at least 1, over strided scalars, got {size} of {self.layout!r}")
         block = (*[1] * (self.rank - 1), size)
         self._pair = make_layout((pair.shape[0], block), (pair.stride[0], (1,) * len(block)))
@@ -137,7 +139,7 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
         >>> MemoryTensor(bytearray(48), row_major[6, 8]()).layout.static_product
         48
         """
-        return from_core(super().layout)
+        return Layout.wrap(super().layout)
 
     @property
     def element_layout(self) -> Any:
@@ -147,7 +149,7 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
         >>> MemoryTensor(bytearray(48), row_major[6, 8]()).vectorize[1, 4]().element_layout.size()
         4
         """
-        return from_core(super().element_layout)
+        return Layout.wrap(super().element_layout)
 
     # Elements.
 
@@ -157,7 +159,9 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
         if place is None:
             require_one_index_per_mode(self, index)
             value = super().__getitem__(_plain_index(index))
-            is_part = isinstance(value, CoreTileTensor) or any(isinstance(entry, (np.ndarray, list)) for entry in index)
+            is_part = isinstance(value, NativeTileTensor) or any(
+                isinstance(entry, (np.ndarray, list)) for entry in index
+            )
             return value if is_part else as_vector(value)
         store = self._store
         vector = self._quick[2]

@@ -11,9 +11,10 @@ from functools import partial
 from types import FunctionType
 from typing import Any, ClassVar, TypeVar
 
+from ..._dialect import unwrap
 from ..._lazy import companion_name
 from ...errors import CoordinateError, LayoutError
-from ...layout import Layout as CoreLayout
+from ...layout import Layout as NativeLayout
 from ...layout import as_integer, make_layout
 from ...tensor import (
     DistributeBrackets,
@@ -44,7 +45,7 @@ from .coord import RuntimeInt
 from .tensor_memory import ElementwiseTensor, MemoryTensor, only_one
 from .tensor_type import TensorType, TypeMember, type_name, type_of
 from .thread_shares import checked_options, distribute_elements, thread_arguments
-from .tile_layout import TRIVIAL_MEMBERS, make_dynamic_layout, plain_layout
+from .tile_layout import TRIVIAL_MEMBERS, make_dynamic_layout
 
 Viewed = TypeVar("Viewed", bound=ElementwiseTensor)
 
@@ -82,7 +83,7 @@ class _LocatedTileBrackets(LocatedTileBrackets[Viewed]):
 def _split_stride_layout(parameters: object) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return (extents, options) of brackets; a layout after the extents is `stride_layout`."""
     values = parameters if isinstance(parameters, tuple) else (parameters,)
-    if values and isinstance(values[-1], CoreLayout):
+    if values and isinstance(values[-1], NativeLayout):
         return values[:-1], {"stride_layout": values[-1]}
     return values, {}
 
@@ -157,9 +158,9 @@ def _tile(
 ) -> Viewed:
     """Return a tile; in a nested layout it steps through the first leaf of each mode and keeps the last, as in Mojo."""
     coords = _one_of("tile", coords, coordinates)
-    layout = tensor._core_layout
-    is_nested = tensor.flat_rank != tensor.rank and isinstance(tensor._pair, CoreLayout)
-    if not is_nested or tensor.element_size != 1 or tensor.tiles_logically or not isinstance(layout, CoreLayout):
+    layout = tensor._native_layout
+    is_nested = tensor.flat_rank != tensor.rank and isinstance(tensor._pair, NativeLayout)
+    if not is_nested or tensor.element_size != 1 or tensor.tiles_logically or not isinstance(layout, NativeLayout):
         return tile(tensor, shape, *coords, stride_layout=stride_layout)
     position = coords[0] if len(coords) == 1 and isinstance(coords[0], (tuple, list)) else coords
     shift, steps = 0, []
@@ -185,7 +186,7 @@ _tile.__qualname__, _tile_with_offset.__qualname__ = "TileTensor.tile", "TileTen
 
 
 def _is_plain(threads: object) -> bool:
-    return isinstance(threads, CoreLayout) and threads.depth <= 1
+    return isinstance(threads, NativeLayout) and threads.depth <= 1
 
 
 def _distribute_any(tensor: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
@@ -193,7 +194,7 @@ def _distribute_any(tensor: Any, arguments: tuple[Any, ...], options: dict[str, 
     if _is_plain(threads) and options.get("axis") is None:
         if len(rest) > 1:
             raise TypeError(f"distribute takes a thread layout and a swizzle in brackets, got {(threads, *rest)!r}")
-        return LocatedDistributeBrackets(tensor)((plain_layout(threads), *rest), thread_id, **options)
+        return LocatedDistributeBrackets(tensor)((unwrap(threads), *rest), thread_id, **options)
     ragged = options.pop("ragged", "floor")
     return distribute_elements(tensor, arguments, ragged=ragged, **options)
 
@@ -614,8 +615,8 @@ def flatten_leading(tensor: TileTensor) -> TileTensor:
     >>> flatten_leading(TileTensor(bytearray(24), row_major[2, 3, 4]())).layout
     Layout((Idx(6), 4), (4, 1))
     """
-    layout = tensor._core_layout
-    if not isinstance(layout, CoreLayout) or layout.rank != 3 or layout.depth != 1 or tensor.element_size != 1:
+    layout = tensor._native_layout
+    if not isinstance(layout, NativeLayout) or layout.rank != 3 or layout.depth != 1 or tensor.element_size != 1:
         raise LayoutError(f"flatten_leading needs three plain modes of scalars, got {layout}")
     (a, b, c), (d, e, f) = layout.shape, layout.stride
     if tensor.is_ragged or (a > 1 and d != b * e):
