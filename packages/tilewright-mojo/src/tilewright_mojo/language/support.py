@@ -14,7 +14,7 @@ from typing import Any
 
 from tilewright.errors import TilewrightError
 from tilewright.mojo import Cells, Float64, Pointer, brackets
-from tilewright.tensor import View
+from tilewright.tensor import TileTensor
 
 from ..collections import Dict, List, Optional, Set
 from ..errors import FailedAssertion, Raised, as_exception, fail_assertion, payload
@@ -185,7 +185,7 @@ def as_immutable(value: object) -> Any:
     >>> as_immutable(3)
     3
     """
-    return value.as_immut() if isinstance(value, View) and value.mut else value  # type: ignore[attr-defined]
+    return value.as_immut() if isinstance(value, TileTensor) and value.mut else value  # type: ignore[attr-defined]
 
 
 def indices(values: Any) -> Iterable[Any]:

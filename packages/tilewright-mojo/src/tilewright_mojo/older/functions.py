@@ -13,7 +13,7 @@ from tilewright.errors import LayoutError
 from tilewright.formats import cast
 from tilewright.mojo import DType, Scalar, brackets
 from tilewright.mojo.layout import TileTensor, row_major
-from tilewright.tensor import Scalars, elements
+from tilewright.tensor import Scalars
 
 from ..library.numbers import random_float64
 
@@ -42,7 +42,7 @@ def _reduce(
     result = np.asarray(reduce(values, None if mode is None else int(mode), **options))
     if not target:
         return _as_result(result.astype(values.dtype), tensor)
-    elements.copy_from(target[0], result.astype(values.dtype).reshape(target[0].shape))
+    TileTensor.copy_from(target[0], result.astype(values.dtype).reshape(target[0].shape))
     return None
 
 
@@ -111,7 +111,7 @@ def outer_product_acc(res: Any, lhs: Any, rhs: Any) -> None:
     Int32(6)
     """
     values = res.to_numpy()
-    elements.copy_from(res, values + np.multiply.outer(lhs.to_numpy(), rhs.to_numpy()).astype(values.dtype))
+    TileTensor.copy_from(res, values + np.multiply.outer(lhs.to_numpy(), rhs.to_numpy()).astype(values.dtype))
 
 
 def _fill_in_order(tensor: Any, numbers: Any) -> None:

@@ -20,7 +20,7 @@ import numpy as np
 from tilewright.errors import LayoutError
 from tilewright.formats import FormatLike, ScalarFormat, format_of
 from tilewright.layout import LayoutLike, as_integer, leaves, row_major
-from tilewright.tensor import Store, TileTensor, View, elements_layout
+from tilewright.tensor import Store, TileTensor
 
 from .kernel_thread import MACHINE, PACKAGES, current_machine, is_inside_kernel
 
@@ -55,7 +55,7 @@ class MemoryRegion:
         ),
     )
 
-    def __init__(self, name: str, space: str, data: np.ndarray, view: View | None = None) -> None:
+    def __init__(self, name: str, space: str, data: np.ndarray, view: TileTensor | None = None) -> None:
         self.name, self.space, self.data = name, space, data
         self.view, self.view_start = view, 0  # a tensor in the region, and the byte where its storage starts
         self.address = int(data.ctypes.data)
@@ -116,15 +116,14 @@ class MemoryRegion:
         return tuple(map(int, matches[0])) if len(matches) else (start // self.itemsize,)
 
 
-def element_places(view: View) -> np.ndarray:
+def element_places(view: TileTensor) -> np.ndarray:
     """Return where the elements of a tensor start in its storage, with one dimension per mode.
 
     >>> import tilewright as tw
     >>> element_places(tw.TileTensor([1, 2, 3, 4], tw.col_major(2, 2))).tolist()
     [[0, 2], [1, 3]]
     """
-    # the layout of the core, whatever a dialect calls it
-    return np.asarray(elements_layout(view._pair).offsets()) + int(view._offset)
+    return np.asarray(view._native_layout.offsets()) + view.offset
 
 
 class RegionTable:
@@ -629,7 +628,7 @@ class BlockStack:
         if key not in tensors:
             tensors[key] = make()
             region = machine.log.table.find(store)[0]
-            if region.view is None and isinstance(tensors[key], View):
+            if region.view is None and isinstance(tensors[key], TileTensor):
                 region.view = tensors[key]
         return tensors[key]
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from tilewright.errors import CoordinateError, LayoutError
 from tilewright.formats import fit_values
-from tilewright.tensor import Store, View, element_offset
+from tilewright.tensor import Store, TileTensor, element_offset
 
 from .kernel_thread import Suspension, current_machine, is_inside_kernel, suspends
 
@@ -429,7 +429,7 @@ def locate_scalar(target: object, index: object) -> tuple[Store, int]:
     2
     """
     entries = tuple(index) if isinstance(index, (tuple, list)) else (index,)
-    if isinstance(target, View):
+    if isinstance(target, TileTensor):
         return target._store, int(element_offset(target, entries))
     store = getattr(target, "memory", None)
     if isinstance(store, Store) and len(entries) == 1:

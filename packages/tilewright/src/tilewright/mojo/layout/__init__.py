@@ -5,14 +5,11 @@ from typing import Any
 
 from ..._lazy import companion_name
 from ..memory import AddressSpace
-from .coord import All, ComptimeInt, Coord, CoordLike, Idx, RuntimeInt, coord, coord_to_index_list, is_dynamic
+from .coord import All, ComptimeInt, Coord, CoordLike, Idx, RuntimeInt, coord, coord_to_index_list
 from .swizzle import ComposedLayout, Swizzle
-from .tensor_memory import LegacyLoadBrackets, LegacyStoreBrackets, named_index, only_one
 from .tensor_storage import PointerStorage, TensorStorage
-from .thread_shares import checked_options, distribute_elements, thread_arguments
 from .tile_layout import (
     ColMajorLayout,
-    Count,
     RowMajorLayout,
     TensorLayout,
     col_major,
@@ -20,12 +17,8 @@ from .tile_layout import (
 )
 from .tile_layout import Layout as MixedLayout
 from .tile_tensor import (
-    Kind,
     TileTensor,
-    TileTensorBrackets,
     TileTensorIter,
-    Viewed,
-    as_kind,
     flatten_leading,
     stack_allocation,
 )

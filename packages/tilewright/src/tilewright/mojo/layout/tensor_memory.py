@@ -571,44 +571,6 @@ class _StoreBrackets(StoreBrackets[ViewKind]):
         super().__call__(entries, scalars, width=width, alignment=step, fill=fill)
 
 
-def named_index(index: tuple[Any, ...], m: object, n: object, coords: object) -> tuple[Any, ...]:
-    """Return an index whose entries may have the names of the older tensors, `m` and `n` or `coords`.
-
-    >>> named_index((), 1, 2, None)
-    (1, 2)
-    """
-    return (*index, *[entry for entry in (m, n, coords) if entry is not None])
-
-
-class LegacyLoadBrackets(_LoadBrackets[ViewKind]):
-    """`t.load[4](m=1, n=0)`: the names that an index of the older tensors has."""
-
-    __slots__ = ()
-
-    def __call__(self, *index: Any, m: object = None, n: object = None, coords: object = None, **options: Any) -> Any:
-        """Return the element at an index, or scalars from there on."""
-        return super().__call__(*named_index(index, m, n, coords), **options)
-
-
-class LegacyStoreBrackets(_StoreBrackets[ViewKind]):
-    """`t.store[4](m=1, n=0, val=x)`: the names of the older tensors."""
-
-    __slots__ = ()
-
-    def __call__(
-        self,
-        *index_and_value: Any,
-        m: object = None,
-        n: object = None,
-        coords: object = None,
-        val: object = None,
-        **options: Any,
-    ) -> None:
-        """Write the element at an index, or a vector from there on."""
-        given = index_and_value if val is None else (*index_and_value, val)
-        super().__call__(*given[:-1], *named_index((), m, n, coords), *given[-1:], **options)
-
-
 class ElementwiseTensor(MemoryTensor):
     """A view of memory with loads and stores of scalars, and arithmetic in place.
 

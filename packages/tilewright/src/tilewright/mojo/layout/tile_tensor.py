@@ -191,11 +191,11 @@ def _is_plain(threads: object) -> bool:
 
 def _distribute_any(tensor: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
     threads, *rest, thread_id = arguments
-    if _is_plain(threads) and options.get("axis") is None:
+    if not tensor.tiles_logically and _is_plain(threads) and options.get("axis") is None:
         if len(rest) > 1:
             raise TypeError(f"distribute takes a thread layout and a swizzle in brackets, got {(threads, *rest)!r}")
         return LocatedDistributeBrackets(tensor)((unwrap(threads), *rest), thread_id, **options)
-    ragged = options.pop("ragged", "floor")
+    ragged = options.pop("ragged", "cover" if tensor.tiles_logically else "floor")
     return distribute_elements(tensor, arguments, ragged=ragged, **options)
 
 
@@ -344,7 +344,14 @@ class TileTensor(ElementwiseTensor, metaclass=ParametrizedMeta):  # type: ignore
         'LayoutTensor'
         """
         older: type[TileTensor] = companion_name("tilewright.mojo.layout.LayoutTensor", "tilewright_mojo.older", "mojo")
-        return as_kind(self, older)
+        return self._as_class(older)
+
+    def _as_class(self, kind: type[OtherKind]) -> OtherKind:
+        """Return the same view as another class of tensor."""
+        view = object.__new__(kind)
+        view._store, view._pair, view._offset = self._store, self._pair, self._offset
+        view._index_type = self._index_type
+        return view
 
     @brackets
     def make_dynamic(self, parameters: tuple[Any, ...], *, dyn_dtype: object = None) -> TileTensor:
@@ -551,19 +558,6 @@ for _base in (MemoryTensor, ElementwiseTensor):  # Python's errors about argumen
         _function = getattr(_member, "__wrapped__", _member)
         if isinstance(_function, FunctionType):
             _function.__qualname__ = f"TileTensor.{_function.__name__}"
-
-
-def as_kind(tensor: TileTensor, kind: type[OtherKind]) -> OtherKind:
-    """Return the same view as another class of tensor.
-
-    >>> from tilewright.mojo.layout import row_major
-    >>> type(as_kind(TileTensor(bytearray(4), row_major[2, 2]()), TileTensor)).__name__
-    'TileTensor'
-    """
-    view = object.__new__(kind)
-    view._store, view._pair, view._offset = tensor._store, tensor._pair, tensor._offset
-    view._index_type = tensor._index_type
-    return view
 
 
 def format_rows(tensor: TileTensor) -> str:
