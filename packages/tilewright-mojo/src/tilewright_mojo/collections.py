@@ -69,15 +69,6 @@ class Dict(dict[Any, Any], metaclass=ParametrizedMeta):
 
     __bracketed__: ClassVar[tuple[str, ...]] = ("K", "V")
 
-    @classmethod
-    def _with_parameters(cls, *_: Any, **__: Any) -> Any:
-        """Return the type itself: keys and values may be anything.
-
-        >>> Dict.with_parameters(str, V=int) is Dict
-        True
-        """
-        return cls
-
     def __missing__(self, key: object) -> Any:
         raise DictKeyError(key)
 
@@ -148,10 +139,6 @@ class Set(set[Any], metaclass=ParametrizedMeta):
 
     def __init__(self, *values: Any) -> None:
         super().__init__(values)
-
-    @classmethod
-    def _with_parameters(cls, *_: Any, **__: Any) -> Any:
-        return cls
 
     def remove(self, value: object) -> None:
         """Remove an element, `value`, which must be there.
@@ -235,15 +222,6 @@ class Optional(metaclass=ParametrizedMeta):
 
     def __init__(self, value: object = None) -> None:
         self._value = value._value if isinstance(value, Optional) else value
-
-    @classmethod
-    def _with_parameters(cls, *_: Any, **__: Any) -> type[Optional]:
-        """Return the type itself.
-
-        >>> Optional.with_parameters(int) is Optional
-        True
-        """
-        return cls
 
     def value(self) -> Any:
         """Return the value; raise if there is none.
@@ -581,10 +559,6 @@ class Deque(deque[Any], metaclass=ParametrizedMeta):
     def __init__(self, *values: Any, elements: Any = (), maxlen: int = -1, **_: Any) -> None:
         super().__init__([*values, *elements], maxlen=maxlen if maxlen > 0 else None)
 
-    @classmethod
-    def _with_parameters(cls, *_: Any, **__: Any) -> type[Deque]:
-        return cls
-
     def pop(self) -> Any:  # type: ignore[override]  # positions do not exist in Mojo's either
         """Remove the last element and return it.
 
@@ -650,10 +624,6 @@ class OwnedPointer(metaclass=ParametrizedMeta):
 
     def __init__(self, value: object = None, **named: Any) -> None:
         self._value = named.get("copy_value", value)
-
-    @classmethod
-    def _with_parameters(cls, *_: Any, **__: Any) -> Any:
-        return cls
 
     def get_subscript(self) -> Any:
         """Return the value: `pointer[]`.

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 from tilewright.errors import CoordinateError, FormatError
@@ -179,26 +178,14 @@ def rebind(parameters: tuple[Any, ...], value: object, **named: Any) -> Any:
 rebind_var = trait_downcast = rebind
 
 
-class _Materialize:
+@brackets
+def materialize(parameters: tuple[Any, ...], **named: Any) -> Any:
     """`materialize[value]()`: the value, which compile time and run time share here.
 
     >>> materialize[3]()
     3
     """
-
-    def __getitem__(self, value: Any) -> Callable[[], Any]:
-        return lambda: value
-
-    def with_parameters(self, *values: Any, **named: Any) -> Callable[[], Any]:
-        """Return the function that gives the value."""
-        (value,) = (*values, *named.values())
-        return lambda: value
-
-    def __repr__(self) -> str:
-        return "materialize"
-
-
-materialize = _Materialize()
+    return (*parameters, *named.values())[0]
 
 
 class StaticTuple(list[Any]):

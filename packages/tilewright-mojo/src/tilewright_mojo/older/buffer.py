@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any, SupportsIndex
+from typing import Any, SupportsIndex, TypeAlias
+
+from numpy.typing import ArrayLike
 
 from tilewright.errors import LayoutError
 from tilewright.formats import ScalarFormat
@@ -13,7 +15,8 @@ from tilewright.layout import as_integer
 from tilewright.mojo import DType, Pointer, Span
 from tilewright.mojo.layout import ComptimeInt, RuntimeInt, row_major
 from tilewright.mojo.layout import MixedLayout as Layout
-from tilewright.tensor import Storage
+
+Memory: TypeAlias = "ArrayLike | bytearray | Pointer"  # that a buffer can have
 
 
 class Dim:
@@ -56,7 +59,11 @@ class NDBuffer:
     """
 
     def __init__(
-        self, dtype: ScalarFormat, dims: tuple[Dim, ...], storage: Storage | Pointer, extents: Sequence[SupportsIndex]
+        self,
+        dtype: ScalarFormat,
+        dims: tuple[Dim, ...],
+        storage: Memory,
+        extents: Sequence[SupportsIndex],
     ) -> None:
         numbers = [as_integer(extent, "an extent") for extent in extents]
         if len(numbers) != len(dims):
@@ -79,7 +86,7 @@ class NDBuffer:
         if len(dims) != count:
             raise LayoutError(f"{known[0]!r} has {len(dims)} dimensions, but the buffer has rank {count}")
 
-        def create(storage: Storage | Pointer, dynamic_shape: Sequence[SupportsIndex] | None = None) -> NDBuffer:
+        def create(storage: Memory, dynamic_shape: Sequence[SupportsIndex] | None = None) -> NDBuffer:
             if dynamic_shape is None and None in [dim.value for dim in dims]:
                 raise LayoutError("a buffer with dimensions that are not known at compile time needs its shape")
             extents = [dim.value for dim in dims] if dynamic_shape is None else dynamic_shape

@@ -11,7 +11,7 @@ from tilewright._dialect import unwrap
 from tilewright.errors import LayoutError
 from tilewright.layout import ComposedLayout, as_tuple, leaves, map_leaves, nest_like, row_major
 from tilewright.layout import Layout as NativeLayout
-from tilewright.mojo import MemoryType, brackets
+from tilewright.mojo import MemoryType, TypeBrackets, brackets
 from tilewright.mojo.layout import MixedLayout as TileLayout
 from tilewright.mojo.layout import RuntimeInt
 
@@ -684,21 +684,16 @@ def _expand(shape_a: IntTuple, stride_a: IntTuple, shape_b: IntTuple, stride_b: 
     return shape, ours, theirs
 
 
-class _LTToTTLayout:
+@TypeBrackets
+def LTToTTLayout(layout: Layout) -> TileLayout:  # noqa: N802  (Mojo's name)
     """`LTToTTLayout[layout]`: the layout of the `TileTensor` that a `LayoutTensor` of `layout` turns into.
 
     >>> LTToTTLayout[Layout.row_major(-1, 8)].static_shape
     (-1, 8)
     """
-
-    def __getitem__(self, layout: Layout) -> TileLayout:
-        shape, stride = (map_leaves(_as_leaf, tree._tree) for tree in (layout.shape, layout.stride))
-        trees = [tree if isinstance(tree, tuple) else (tree,) for tree in (shape, stride)]
-        return TileLayout(trees[0], trees[1])
+    shape, stride = (as_tuple(map_leaves(_as_leaf, tree._tree)) for tree in (layout.shape, layout.stride))
+    return TileLayout(shape, stride)
 
 
 def _as_leaf(leaf: int) -> int:
     return RuntimeInt(1) if leaf == UNKNOWN_VALUE else leaf
-
-
-LTToTTLayout = _LTToTTLayout()

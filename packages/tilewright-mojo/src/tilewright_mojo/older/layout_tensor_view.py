@@ -278,12 +278,11 @@ class ModeNumbers(tuple[StaticCount, ...]):
 class _DerivedType:
     """A type that Mojo derives from a tensor, such as `tensor.TileType[2, 2]`: here any `LayoutTensor`."""
 
-    def __getitem__(self, _: Any) -> Any:
-        return LayoutTensor
-
-    def with_parameters(self, *_: Any, **__: Any) -> Any:
+    def with_parameters(self, *_: Any, **__: Any) -> type[LayoutTensor]:
         """Return the class of such tensors."""
         return LayoutTensor
+
+    __getitem__ = with_parameters
 
 
 class LayoutTensor(TileTensor):

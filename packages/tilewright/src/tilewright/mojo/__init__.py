@@ -21,7 +21,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from .._lazy import companion_name
-from .brackets import ParametrizedMeta, brackets
+from .brackets import ParametrizedMeta, TypeBrackets, brackets
 from .builtins import (
     AnyType,
     Bool,

@@ -239,52 +239,52 @@ class TrivialRegisterPassable(ABC):  # noqa: B024  (tensors are registered)
 GPU_BYTES = 16  # that a thread of a GPU loads at once
 
 
-class _TypeFunction:
-    """A function of a type in brackets, without arguments: `size_of[Float32]()`."""
-
-    def __init__(self, name: str, function: Callable[[Any], int]) -> None:
-        self._name = name
-        self._function = function
-
-    def __getitem__(self, kind: object) -> Callable[..., int]:
-        values = kind if isinstance(kind, tuple) else (kind,)
-        answer = self._function(values[0])
-        return lambda *_: answer
-
-    def with_parameters(self, *kinds: Any, **named: Any) -> Callable[..., int]:
-        """Return the function of a type: the first in the brackets, or called `type` or `dtype`."""
-        return self[(*kinds, *[named[name] for name in ("type", "dtype") if name in named])]
-
-    def __repr__(self) -> str:
-        return self._name
-
-
 def _size(kind: NumberType) -> int:
     count = kind.size if isinstance(kind, SIMDType) else 1
     return count * (kind.dtype if isinstance(kind, SIMDType) else DType.of(kind)).itemsize
 
 
-size_of = _TypeFunction("size_of", _size)
-align_of = _TypeFunction("align_of", _size)
-bit_width_of = _TypeFunction("bit_width_of", lambda kind: 8 * _size(kind))
+def _type_of(parameters: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """Return the type that a function has in its brackets: the first parameter, or one called `type` or `dtype`."""
+    return (*parameters, *[named[name] for name in ("type", "dtype") if name in named])[0]
 
 
-class _WidthFunction(_TypeFunction):
-    """`simd_width_of[dtype]()`: numbers in a register of the processor, or with `target` in one load of a GPU."""
+@brackets
+def size_of(parameters: tuple[Any, ...], *_: Any, **named: Any) -> int:
+    """Return the bytes of a value of a type: `size_of[Float32]()`.
 
-    def with_parameters(self, *kinds: Any, target: object = None, **named: Any) -> Callable[..., int]:
-        """Return the function of a type; any `target` is a GPU.
-
-        >>> simd_width_of.with_parameters("float32", target="gpu")()
-        4
-        """
-        if target is None:
-            return super().with_parameters(*kinds, **named)
-        size = _size((*kinds, *named.values())[0])
-        return lambda *_: max(1, GPU_BYTES // size)
+    >>> size_of[DType.float32](), bit_width_of["int8"]()
+    (4, 8)
+    """
+    return _size(_type_of(parameters, named))
 
 
-simd_width_of = _WidthFunction("simd_width_of", lambda kind: max(1, SIMD_BYTES // DType.of(kind).itemsize))
+align_of = size_of
+
+
+@brackets
+def bit_width_of(parameters: tuple[Any, ...], *_: Any, **named: Any) -> int:
+    """Return the bits of a value of a type: `bit_width_of[Float32]()`.
+
+    >>> bit_width_of[DType.float32]()
+    32
+    """
+    return 8 * _size(_type_of(parameters, named))
+
+
+@brackets
+def simd_width_of(parameters: tuple[Any, ...], *_: Any, target: object = None, **named: Any) -> int:
+    """Return how many numbers of a type a register holds, or with `target` one load of a GPU: any target is one.
+
+    >>> simd_width_of["float32"](), simd_width_of.with_parameters("float32", target="gpu")()
+    (16, 4)
+    """
+    kind = _type_of(parameters, named)
+    if target is not None:
+        return max(1, GPU_BYTES // _size(kind))
+    return max(1, SIMD_BYTES // DType.of(kind).itemsize)
+
+
 sizeof, alignof, simdwidthof, bitwidthof = size_of, align_of, simd_width_of, bit_width_of
 
 

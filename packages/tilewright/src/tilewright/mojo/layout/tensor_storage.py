@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...tensor import elements
-from ..brackets import brackets
+from ..brackets import ParametrizedMeta, brackets
 from ..memory import AddressSpace, Pointer
 from ..simd import DType
 from .coord import Coord
@@ -28,17 +28,6 @@ class TensorOps(TensorStorage):
     >>> issubclass(PointerStorage, TensorOps)
     True
     """
-
-
-class _StorageMeta(type):
-    """`PointerStorage[element_width=4]` is `PointerStorage`: the width of a load is that of the load."""
-
-    def __getitem__(cls, _: object) -> Any:
-        return cls
-
-    def with_parameters(cls, *_: Any, **__: Any) -> Any:
-        """Return the class itself."""
-        return cls
 
 
 def _tensor(pair: Any) -> Any:
@@ -62,7 +51,7 @@ def _in_place(operator: str) -> Callable[..., Any]:
     return lambda tensor, *others: getattr(tensor, operator)(*others)
 
 
-class PointerStorage(TensorOps, metaclass=_StorageMeta):
+class PointerStorage(TensorOps, metaclass=ParametrizedMeta):
     """Memory behind a pointer: loads, stores and distances, all checked.
 
     >>> from tilewright.mojo.memory import alloc

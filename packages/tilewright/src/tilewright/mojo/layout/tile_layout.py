@@ -25,7 +25,7 @@ from ...layout import (
     validate_shape,
 )
 from ...layout import Layout as NativeLayout
-from ..brackets import brackets
+from ..brackets import TypeBrackets, brackets
 from .coord import Coord, RuntimeInt, StaticExtents, as_coord, is_dynamic
 
 
@@ -85,18 +85,14 @@ class RowMajorLayoutType:
 RowMajorLayout = RowMajorLayoutType()
 
 
-class _ColMajorLayout:
-    """`ColMajorLayout[4, 8]` is the type of column-major layouts of one shape.
+@TypeBrackets
+def ColMajorLayout(*extents: Any) -> Layout:  # noqa: N802  (Mojo's name)
+    """`ColMajorLayout[4, 8]`: the type of column-major layouts of one shape.
 
     >>> ColMajorLayout[4, 8]
     Layout((4, 8), (1, 4))
     """
-
-    def __getitem__(self, extents: object) -> Layout:
-        return col_major[extents]()
-
-
-ColMajorLayout = _ColMajorLayout()
+    return col_major._layout(extents)
 
 
 class Count(int):
@@ -642,45 +638,8 @@ def is_compatible_with(coord: object, shape: object) -> bool:
     return all(is_compatible_with(c, s) for c, s in zip(coord, shape, strict=True))
 
 
-class _WeaklyCompatible:
-    """`WeaklyCompatible[layout, coord]`: whether a coordinate fits the shape of a layout.
-
-    >>> from tilewright.mojo.layout import Coord
-    >>> WeaklyCompatible[row_major[4, 8](), Coord(1, 2)], WeaklyCompatible((1, 2), (4, (2, 3)))
-    (True, True)
-    """
-
-    def __getitem__(self, parameters: Any) -> bool:
-        layout, coord = parameters
-        return is_compatible_with(tuple(coord), layout._shape)
-
-    def __call__(self, coord: object, shape: object) -> bool:
-        return is_compatible_with(coord, shape)
-
-
-WeaklyCompatible = _WeaklyCompatible()
-
-
-class _LayoutAlias:
-    """A type of layouts that is computed from others: `BlockedProductLayout[A, B]` is the layout of that type."""
-
-    def __init__(self, name: str, function: Callable[..., Any]) -> None:
-        self._name = name
-        self._function = function
-
-    def __getitem__(self, parameters: object) -> Any:
-        values = parameters if type(parameters) is tuple else (parameters,)
-        return self.with_parameters(*values)
-
-    def with_parameters(self, *parameters: Any, **named: Any) -> Any:
-        """Return the layout for its parameters."""
-        return self._function(*parameters, **named)
-
-    def __repr__(self) -> str:
-        return self._name
-
-
-BlockedProductLayout = _LayoutAlias("BlockedProductLayout", blocked_product)
-CoalesceLayout = _LayoutAlias("CoalesceLayout", coalesce)
-UpcastLayout = _LayoutAlias("UpcastLayout", upcast)
-ZippedDivideLayout = _LayoutAlias("ZippedDivideLayout", lambda layout, tile: zipped_divide(layout, tuple(tile)))
+WeaklyCompatible = TypeBrackets(lambda layout, coord: is_compatible_with(tuple(coord), layout._shape))
+"""`WeaklyCompatible[layout, coord]`: whether a coordinate fits the shape of a layout."""
+BlockedProductLayout, CoalesceLayout = TypeBrackets(blocked_product.__call__), TypeBrackets(coalesce)
+UpcastLayout = TypeBrackets(upcast.__call__)
+ZippedDivideLayout = TypeBrackets(lambda layout, tile: zipped_divide(layout, tuple(tile)))
