@@ -13,13 +13,10 @@ from typing import Any
 
 EXPORTS: dict[str, dict[str, str]] = {
     "buffer": {"tilewright_mojo.older.buffer": "Dim DimList NDBuffer"},
-    "layout": {
-        "tilewright.mojo.layout": "*",
-        "tilewright_mojo.older": "*",
-    },
+    "layout": {"tilewright.mojo.layout": "*", "tilewright_mojo.older": "*"},
     "layout._fillers": {"tilewright_mojo.older.functions": "arange random"},
     "layout.coord": {
-        "tilewright.mojo.layout.coord": "All ComptimeInt Coord CoordLike Idx RuntimeInt coord coord_to_index_list",
+        "tilewright.mojo.layout.coord": "All ComptimeInt Coord CoordLike Idx RuntimeInt coord coord_to_index_list"
     },
     "layout.int_tuple": {
         "tilewright_mojo.older.int_tuple": (
@@ -27,7 +24,7 @@ EXPORTS: dict[str, dict[str, str]] = {
             "create_unknown_int_tuple depth fill_like flatten idx2crd inner_product is_flat is_int is_tuple mul "
             "prefix_product product product_each reduce reverse shape_div signum size sorted sum to_index_list "
             "to_unknown tuple_max tuple_min weakly_compatible weakly_congruent"
-        ),
+        )
     },
     "layout.layout": {
         "tilewright_mojo.older.layout": (
@@ -58,7 +55,7 @@ EXPORTS: dict[str, dict[str, str]] = {
     "layout.runtime_tuple": {
         "tilewright_mojo.older.runtime_tuple": (
             "RuntimeTuple concat crd2idx idx2crd is_int is_tuple prefix_product product shape_div signum to_index_list"
-        ),
+        )
     },
     "layout.swizzle": {"tilewright.mojo.layout.swizzle": "ComposedLayout Swizzle make_ldmatrix_swizzle make_swizzle"},
     "layout.tensor_storage": {"tilewright.mojo.layout.tensor_storage": "PointerStorage TensorOps TensorStorage"},
@@ -67,7 +64,7 @@ EXPORTS: dict[str, dict[str, str]] = {
             "BlockedProductLayout CoalesceLayout ColMajorLayout Layout RowMajorLayout TensorLayout UpcastLayout "
             "WeaklyCompatible ZippedDivideLayout blocked_product coalesce col_major col_major_nested crd2idx idx2crd "
             "is_compatible_with row_major row_major_nested upcast zipped_divide"
-        ),
+        )
     },
     "layout.tile_tensor": {
         "tilewright.mojo.layout.tile_tensor": "TileTensor TileTensorIter flatten_leading stack_allocation",
@@ -75,7 +72,7 @@ EXPORTS: dict[str, dict[str, str]] = {
         "tilewright_mojo.older.layout_tensor_view": "NullableTileTensor lt_to_tt",
     },
     "std.algorithm": {
-        "tilewright_mojo.library.functional": "elementwise map parallelize sync_parallelize tile unswitch vectorize",
+        "tilewright_mojo.library.functional": "elementwise map parallelize sync_parallelize tile unswitch vectorize"
     },
     "std.atomic": {
         "tilewright_mojo.library.atomic": "Atomic Consistency Ordering",
@@ -84,13 +81,13 @@ EXPORTS: dict[str, dict[str, str]] = {
     "std.benchmark": {
         "tilewright_mojo.library.system": (
             "Bench BenchConfig BenchId BenchMetric Bencher Report ThroughputMeasure keep run"
-        ),
+        )
     },
     "std.bit": {
         "tilewright_mojo.library.numbers": (
             "bit_reverse bit_width byte_swap count_leading_zeros count_trailing_zeros is_power_of_two log2_ceil "
             "log2_floor next_power_of_two pop_count prev_power_of_two"
-        ),
+        )
     },
     "std.collections": {
         "tilewright.mojo.memory": "Array InlineArray",
@@ -106,7 +103,7 @@ EXPORTS: dict[str, dict[str, str]] = {
     "std.gpu.host": {
         "tilewright_mojo.library.device": (
             "DeviceAttribute DeviceBuffer DeviceContext DeviceFunction Dim GPUInfo HostBuffer get_gpu_target"
-        ),
+        )
     },
     "std.gpu.intrinsics": {"tilewright_mojo.library.threads": "Scope ldg threadfence"},
     "std.gpu.memory": {
@@ -121,7 +118,7 @@ EXPORTS: dict[str, dict[str, str]] = {
         "tilewright_mojo.library.threads": (
             "block_rank_in_cluster cluster_arrive cluster_arrive_relaxed cluster_sync cluster_sync_relaxed "
             "cluster_wait elect_one_sync"
-        ),
+        )
     },
     "std.gpu.primitives.warp": {
         "tilewright_mojo.library.threads": "WARP_SIZE",
@@ -145,7 +142,7 @@ EXPORTS: dict[str, dict[str, str]] = {
             "abs acos acosh align_down align_up asin asinh atan atan2 atanh cbrt ceil ceildiv clamp copysign cos cosh "
             "erf erfc exp exp2 expm1 factorial floor fma gamma gcd hypot iota isclose isfinite isinf isnan lcm lgamma "
             "log log10 log1p log2 max min pi pow recip remainder round rsqrt sin sinh sqrt tan tanh tau trunc"
-        ),
+        )
     },
     "std.memory": {
         "tilewright.mojo.memory": "AddressSpace Pointer Span UnsafePointer alloc",
@@ -159,7 +156,7 @@ EXPORTS: dict[str, dict[str, str]] = {
     "std.random": {
         "tilewright_mojo.library.numbers": (
             "rand randint randn randn_float64 random_float64 random_si64 random_ui64 seed shuffle"
-        ),
+        )
     },
     "std.sys": {
         "tilewright.mojo.builtins": "align_of alignof bit_width_of bitwidthof simd_width_of simdwidthof size_of sizeof",
@@ -176,12 +173,12 @@ EXPORTS: dict[str, dict[str, str]] = {
         "tilewright_mojo.library.system": (
             "TestSuite assert_almost_equal assert_equal assert_equal_pyobj assert_false assert_is assert_is_not "
             "assert_not_equal assert_raises assert_true"
-        ),
+        )
     },
     "std.time": {
         "tilewright_mojo.library.sys_info": (
             "global_perf_counter_ns monotonic perf_counter perf_counter_ns sleep time_function"
-        ),
+        )
     },
     "std.utils": {
         "tilewright.mojo.builtins": "Index IndexList",

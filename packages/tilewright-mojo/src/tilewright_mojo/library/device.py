@@ -20,16 +20,7 @@ from tilewright.copying import copy as copy_elements
 from tilewright.errors import CoordinateError, LayoutError, TransferError
 from tilewright.formats import ScalarFormat
 from tilewright.layout import as_integer
-from tilewright.mojo import (
-    DType,
-    MemoryArray,
-    MemoryType,
-    Pointer,
-    Span,
-    alloc,
-    brackets,
-    format_value,
-)
+from tilewright.mojo import DType, MemoryArray, MemoryType, Pointer, Span, alloc, brackets, format_value
 from tilewright.tensor import DeviceMemory, Store
 
 from ..program_arguments import is_program_running

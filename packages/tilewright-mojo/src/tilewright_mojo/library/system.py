@@ -14,16 +14,7 @@ import numpy as np
 
 from tilewright.errors import LayoutError, TilewrightError
 from tilewright.layout import as_integer
-from tilewright.mojo import (
-    AddressSpace,
-    DType,
-    Error,
-    Pointer,
-    SIMDType,
-    allocate_on_stack,
-    brackets,
-    format_value,
-)
+from tilewright.mojo import AddressSpace, DType, Error, Pointer, SIMDType, allocate_on_stack, brackets, format_value
 
 from ..collections import List
 from ..errors import FailedAssertion

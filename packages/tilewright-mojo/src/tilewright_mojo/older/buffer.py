@@ -59,11 +59,7 @@ class NDBuffer:
     """
 
     def __init__(
-        self,
-        dtype: ScalarFormat,
-        dims: tuple[Dim, ...],
-        storage: Memory,
-        extents: Sequence[SupportsIndex],
+        self, dtype: ScalarFormat, dims: tuple[Dim, ...], storage: Memory, extents: Sequence[SupportsIndex]
     ) -> None:
         numbers = [as_integer(extent, "an extent") for extent in extents]
         if len(numbers) != len(dims):

@@ -12,16 +12,7 @@ from tilewright._dialect import unwrap
 from tilewright.errors import LayoutError
 from tilewright.layout import Layout as NativeLayout
 from tilewright.layout import as_integer, compose
-from tilewright.mojo import (
-    AddressSpace,
-    DType,
-    Index,
-    IndexList,
-    Origin,
-    SIMDType,
-    brackets,
-    tensor_on_stack,
-)
+from tilewright.mojo import AddressSpace, DType, Index, IndexList, Origin, SIMDType, brackets, tensor_on_stack
 from tilewright.mojo.layout import RuntimeInt, TileTensor
 from tilewright.tensor import element_texts
 

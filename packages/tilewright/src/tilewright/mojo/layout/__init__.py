@@ -8,20 +8,9 @@ from ..memory import AddressSpace
 from .coord import All, ComptimeInt, Coord, CoordLike, Idx, RuntimeInt, coord, coord_to_index_list
 from .swizzle import ComposedLayout, Swizzle
 from .tensor_storage import PointerStorage, TensorStorage
-from .tile_layout import (
-    ColMajorLayout,
-    RowMajorLayout,
-    TensorLayout,
-    col_major,
-    row_major,
-)
+from .tile_layout import ColMajorLayout, RowMajorLayout, TensorLayout, col_major, row_major
 from .tile_layout import Layout as MixedLayout
-from .tile_tensor import (
-    TileTensor,
-    TileTensorIter,
-    flatten_leading,
-    stack_allocation,
-)
+from .tile_tensor import TileTensor, TileTensorIter, flatten_leading, stack_allocation
 
 __all__ = [
     "AddressSpace", "All", "ColMajorLayout", "ComposedLayout", "ComptimeInt", "Coord", "CoordLike", "Idx",

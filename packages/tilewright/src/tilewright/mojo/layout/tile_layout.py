@@ -502,10 +502,7 @@ def col_major_nested(shape: object) -> Layout:
 
 @brackets
 def blocked_product(
-    parameters: tuple[Any, ...],
-    block: NativeLayout,
-    tiler: NativeLayout,
-    coalesce_output: bool = False,
+    parameters: tuple[Any, ...], block: NativeLayout, tiler: NativeLayout, coalesce_output: bool = False
 ) -> Any:
     """`blocked_product(block, tiler)`: `block` repeated by `tiler` as a grid of blocks, mode by mode.
 

@@ -150,11 +150,7 @@ def _tile_with_offset(
 
 
 def _tile(
-    tensor: Viewed,
-    shape: tuple[int, ...],
-    *coords: Any,
-    coordinates: object = None,
-    stride_layout: Any = None,
+    tensor: Viewed, shape: tuple[int, ...], *coords: Any, coordinates: object = None, stride_layout: Any = None
 ) -> Viewed:
     """Return a tile; in a nested layout it steps through the first leaf of each mode and keeps the last, as in Mojo."""
     coords = _one_of("tile", coords, coordinates)
@@ -575,11 +571,7 @@ def format_rows(tensor: TileTensor) -> str:
     return join_texts(texts.reshape(-1, order="F"))
 
 
-_STYLES: dict[str, Callable[[Any], str]] = {
-    "": format_tensor,
-    "mojo": format_rows,
-    "pretty": format_matrices,
-}
+_STYLES: dict[str, Callable[[Any], str]] = {"": format_tensor, "mojo": format_rows, "pretty": format_matrices}
 
 
 @brackets
