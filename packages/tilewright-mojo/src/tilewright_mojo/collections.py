@@ -15,6 +15,7 @@ from tilewright.mojo import (
     Error,
     MemoryArray,
     MemoryType,
+    MojoValue,
     ParametrizedMeta,
     SIMDType,
     alloc,
@@ -72,7 +73,7 @@ class Dict(dict[Any, Any], metaclass=ParametrizedMeta):
     def __missing__(self, key: object) -> Any:
         raise DictKeyError(key)
 
-    def items(self) -> Any:
+    def items(self) -> Iterator[DictEntry]:  # type: ignore[override]  # as in Mojo
         """Return the entries, each with `key` and `value`.
 
         >>> next(Dict({1: 2}).items()).value
@@ -88,7 +89,7 @@ class Dict(dict[Any, Any], metaclass=ParametrizedMeta):
         """
         return Optional(super().get(key))
 
-    def get(self, key: object, default: object = _NO_DEFAULT) -> Any:
+    def get(self, key: object, default: object = _NO_DEFAULT) -> MojoValue:
         """Return the value of a key, or `default`; an optional value where there is no default.
 
         >>> Dict({1: 2}).get(1).value(), Dict({1: 2}).get(5, 0)
@@ -96,7 +97,7 @@ class Dict(dict[Any, Any], metaclass=ParametrizedMeta):
         """
         return self.find(key) if default is _NO_DEFAULT else super().get(key, default)
 
-    def pop(self, key: object, default: object = _NO_DEFAULT) -> Any:
+    def pop(self, key: object, default: object = _NO_DEFAULT) -> MojoValue:
         """Remove a key and return its value, or `default` if the key is not there.
 
         >>> Dict({1: 2}).pop(1), Dict({1: 2}).pop(5, 0)
@@ -106,7 +107,7 @@ class Dict(dict[Any, Any], metaclass=ParametrizedMeta):
             raise DictKeyError(key)
         return super().pop(key, default)
 
-    def popitem(self) -> Any:
+    def popitem(self) -> DictEntry:
         """Remove the newest entry and return it.
 
         >>> Dict({1: 2}).popitem().value
@@ -152,7 +153,7 @@ class Set(set[Any], metaclass=ParametrizedMeta):
             raise DictKeyError(value)
         self.discard(value)
 
-    def pop(self) -> Any:
+    def pop(self) -> MojoValue:
         """Remove an element and return it.
 
         >>> Set(1).pop()
@@ -170,7 +171,7 @@ class Set(set[Any], metaclass=ParametrizedMeta):
         """
         return Set(*self)
 
-    def union(self, *others: Any) -> Any:
+    def union(self, *others: Any) -> Set:
         """Return the elements of this set and of the `others`.
 
         >>> print(Set(1).union(Set(2)))
@@ -178,7 +179,7 @@ class Set(set[Any], metaclass=ParametrizedMeta):
         """
         return Set(*super().union(*others))
 
-    def intersection(self, *others: Any) -> Any:
+    def intersection(self, *others: Any) -> Set:
         """Return the elements that are in this set and in all `others`.
 
         >>> print(Set(1, 2).intersection(Set(2)))
@@ -186,7 +187,7 @@ class Set(set[Any], metaclass=ParametrizedMeta):
         """
         return Set(*super().intersection(*others))
 
-    def difference(self, *others: Any) -> Any:
+    def difference(self, *others: Any) -> Set:
         """Return the elements that are in none of the `others`.
 
         >>> print(Set(1, 2).difference(Set(2)))
@@ -194,7 +195,7 @@ class Set(set[Any], metaclass=ParametrizedMeta):
         """
         return Set(*super().difference(*others))
 
-    def symmetric_difference(self, other: Any) -> Any:
+    def symmetric_difference(self, other: Any) -> Set:
         """Return the elements that are in this set or in the `other` one, but not in both.
 
         >>> print(Set(1, 2).symmetric_difference(Set(2, 3)))
@@ -223,7 +224,7 @@ class Optional(metaclass=ParametrizedMeta):
     def __init__(self, value: object = None) -> None:
         self._value = value._value if isinstance(value, Optional) else value
 
-    def value(self) -> Any:
+    def value(self) -> MojoValue:
         """Return the value; raise if there is none.
 
         >>> Optional(3).value()
@@ -235,7 +236,7 @@ class Optional(metaclass=ParametrizedMeta):
 
     unsafe_value = value
 
-    def get_subscript(self) -> Any:
+    def get_subscript(self) -> MojoValue:
         """Return the value: `optional[]`; a program can catch the error if there is none.
 
         >>> Optional(3).get_subscript()
@@ -245,7 +246,7 @@ class Optional(metaclass=ParametrizedMeta):
             raise Error("the optional value is none")
         return self._value
 
-    def take(self) -> Any:
+    def take(self) -> MojoValue:
         """Return the value and leave none.
 
         >>> number = Optional(3)
@@ -258,7 +259,7 @@ class Optional(metaclass=ParametrizedMeta):
 
     unsafe_take = take
 
-    def or_else(self, default: object) -> Any:
+    def or_else(self, default: object) -> MojoValue:
         """Return the value, or `default` if there is none.
 
         >>> Optional().or_else(5)
@@ -449,7 +450,7 @@ class List(MemoryArray):
         """
         self.shrink(0)
 
-    def pop(self, k: Any = -1) -> Any:
+    def pop(self, k: Any = -1) -> MojoValue:
         """Remove element `k`, the last one if not told, and return it.
 
         >>> List["int8"](1, 2, 3).pop(0)
@@ -559,7 +560,7 @@ class Deque(deque[Any], metaclass=ParametrizedMeta):
     def __init__(self, *values: Any, elements: Any = (), maxlen: int = -1, **_: Any) -> None:
         super().__init__([*values, *elements], maxlen=maxlen if maxlen > 0 else None)
 
-    def pop(self) -> Any:  # type: ignore[override]  # positions do not exist in Mojo's either
+    def pop(self) -> MojoValue:  # type: ignore[override]  # positions do not exist in Mojo's either
         """Remove the last element and return it.
 
         >>> Deque(1, 2).pop()
@@ -568,7 +569,7 @@ class Deque(deque[Any], metaclass=ParametrizedMeta):
         self._check_filled("pop")
         return super().pop()
 
-    def popleft(self) -> Any:
+    def popleft(self) -> MojoValue:
         """Remove the first element and return it.
 
         >>> Deque(1, 2).popleft()
@@ -577,7 +578,7 @@ class Deque(deque[Any], metaclass=ParametrizedMeta):
         self._check_filled("popleft")
         return super().popleft()
 
-    def peek(self) -> Any:
+    def peek(self) -> MojoValue:
         """Return the last element.
 
         >>> Deque(1, 2).peek()
@@ -586,7 +587,7 @@ class Deque(deque[Any], metaclass=ParametrizedMeta):
         self._check_filled("peek")
         return self[-1]
 
-    def peekleft(self) -> Any:
+    def peekleft(self) -> MojoValue:
         """Return the first element.
 
         >>> Deque(1, 2).peekleft()
@@ -625,7 +626,7 @@ class OwnedPointer(metaclass=ParametrizedMeta):
     def __init__(self, value: object = None, **named: Any) -> None:
         self._value = named.get("copy_value", value)
 
-    def get_subscript(self) -> Any:
+    def get_subscript(self) -> MojoValue:
         """Return the value: `pointer[]`.
 
         >>> OwnedPointer(5).get_subscript()
@@ -640,7 +641,7 @@ class OwnedPointer(metaclass=ParametrizedMeta):
         """
         self._value = value
 
-    def take(self) -> Any:
+    def take(self) -> MojoValue:
         """Return the value; the pointer is not used afterwards.
 
         >>> OwnedPointer(5).take()
@@ -762,7 +763,7 @@ class Variant(metaclass=ParametrizedMeta):
         self.value = self.kind(value).value
 
     @brackets
-    def unsafe_get(self, parameters: tuple[Any, ...]) -> Any:
+    def unsafe_get(self, parameters: tuple[Any, ...]) -> MojoValue:
         """Return the value: `variant.unsafe_get[Int]()`.
 
         >>> Variant[int, str](3).unsafe_get[int]()
@@ -771,7 +772,7 @@ class Variant(metaclass=ParametrizedMeta):
         return self[parameters[0]]
 
     @brackets
-    def take(self, parameters: tuple[Any, ...]) -> Any:
+    def take(self, parameters: tuple[Any, ...]) -> MojoValue:
         """Return the value: `variant.take[Int]()`.
 
         >>> Variant[int, str](3).take[int]()

@@ -7,7 +7,7 @@ import operator
 from functools import cmp_to_key, partial
 from typing import Any
 
-from tilewright.mojo import Error, Float64, Int, MutAnyOrigin, TypeBrackets, brackets, format_value
+from tilewright.mojo import Error, Float64, Int, MojoValue, MutAnyOrigin, Origin, TypeBrackets, brackets, format_value
 
 from . import types
 from .errors import fail_assertion
@@ -24,7 +24,7 @@ def print_values(*values: Any, sep: str = " ", end: str = "\n", flush: bool = Fa
     print(*[format_value(value) for value in values], sep=sep, end=end, flush=flush, file=file)
 
 
-def origin_of(*_: Any) -> Any:
+def origin_of(*_: Any) -> Origin:
     """Return the origin of a value: any, since Python keeps memory alive.
 
     >>> origin_of(3).mut
@@ -43,7 +43,7 @@ def swap(left: object, right: object) -> None:
     raise TypeError("swap exchanges two variables; it cannot be passed as a value")
 
 
-def atof(text: object) -> Any:
+def atof(text: object) -> MojoValue:
     """Return the number that a text says.
 
     >>> float(atof("1.5"))

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from tilewright.errors import CoordinateError, FormatError
 from tilewright.layout import as_integer
-from tilewright.mojo import SIMD, Bool, DType, Int, SIMDType, brackets, format_value
+from tilewright.mojo import SIMD, Bool, DType, Int, MojoValue, SIMDType, brackets, format_value
 
 from .exports import is_of_dialect
 
@@ -163,7 +163,7 @@ def _is_type_of_mojo(kind: type) -> bool:
 
 
 @brackets
-def rebind(parameters: tuple[Any, ...], value: object, **named: Any) -> Any:
+def rebind(parameters: tuple[Any, ...], value: object, **named: Any) -> MojoValue:
     """`rebind[type](value)`: the same value; what a compiler cannot prove, it need not prove here.
 
     >>> rebind[Int](3)
@@ -179,7 +179,7 @@ rebind_var = trait_downcast = rebind
 
 
 @brackets
-def materialize(parameters: tuple[Any, ...], **named: Any) -> Any:
+def materialize(parameters: tuple[Any, ...], **named: Any) -> MojoValue:
     """`materialize[value]()`: the value, which compile time and run time share here.
 
     >>> materialize[3]()

@@ -24,7 +24,7 @@ from typing import Any
 
 from tilewright.formats import ScalarFormat
 from tilewright.layout import Layout, LayoutLike, Swizzle
-from tilewright.mojo import Error, brackets
+from tilewright.mojo import Error, MojoValue, brackets
 from tilewright.tensor import TileTensor, View
 
 from ..exports import MojoModule, is_of_dialect
@@ -105,7 +105,7 @@ class Exports:
     def __getitem__(self, name: str) -> Any:
         raise NotImplementedError
 
-    def parametrized_type(self) -> Any:
+    def parametrized_type(self) -> type:
         """Return what `type_of` tells of a program: nothing that could run another one."""
         return HiddenValue
 
@@ -114,7 +114,7 @@ _seen: set[tuple[type, str]] = set()  # members of values that passed, by class 
 _SEEN = 1 << 16  # entries at most: classes of programs that ended should not live on
 
 
-def visible(value: Any, name: str) -> Any:
+def visible(value: Any, name: str) -> MojoValue:
     """Return the value, if a program may read its member `name`; raise AttributeError otherwise.
 
     >>> visible("text", "upper").upper()
@@ -164,7 +164,7 @@ class Answers:
         return object.__getattribute__(self, "_answer")(name)
 
 
-def assignable(value: object, name: str) -> Any:
+def assignable(value: object, name: str) -> MojoValue:
     """Return the value, if a program may assign its member `name`; raise AttributeError otherwise.
 
     >>> assignable(3, "size")
@@ -176,7 +176,7 @@ def assignable(value: object, name: str) -> Any:
     return value
 
 
-def read_member(value: object, name: str, default: object) -> Any:
+def read_member(value: object, name: str, default: object) -> MojoValue:
     """Return a member that a program may read, or a default if there is none.
 
     >>> read_member(3, "__class__", None) is None

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any
 
 from tilewright.errors import FormatError
-from tilewright.mojo import DType, Pointer, Scalar, alloc, brackets, operand_of
+from tilewright.mojo import DType, MojoValue, Pointer, Scalar, alloc, brackets, operand_of
 
 from ..simt.collectives import locate_scalar, update_scalar
 from .warp import larger, smaller
@@ -50,7 +50,7 @@ def _update(target: object, change: Callable[[Any], Any] | None, reads: bool = T
     if store.format is None:
         raise FormatError("an atomic operation needs memory of numbers")
 
-    def convert(old: object) -> Any:
+    def convert(old: object) -> MojoValue:
         assert change is not None
         return operand_of(Scalar[DType.of(store.format)](old), change(_scalar(store, old)))
 
@@ -121,7 +121,7 @@ class Atomic:
     _xchg = exchange
 
     @property
-    def value(self) -> Any:
+    def value(self) -> MojoValue:
         """Return the number.
 
         >>> Atomic["int32"](3).value

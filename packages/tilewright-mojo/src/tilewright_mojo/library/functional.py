@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any
 
 from tilewright.errors import LayoutError
-from tilewright.mojo import Index, brackets
+from tilewright.mojo import Index, MojoValue, brackets
 from tilewright.mojo.layout import Coord, Idx
 
 from .device import launch_calls
@@ -103,7 +103,7 @@ def elementwise(parameters: tuple[Any, ...], *arguments: Any, **named: Any) -> N
             calls.append((step, Coord(*[Idx(n) for n in index]) if is_coord else Index(*index)))
             start += step
 
-    def bind(step: int) -> Any:
+    def bind(step: int) -> MojoValue:
         try:
             return brackets.bind(function, (step,) if is_coord else (step, len(extents)), {})
         except TypeError:  # a function without brackets

@@ -10,12 +10,12 @@ from random import Random
 from typing import Any
 
 from tilewright.errors import FormatError
-from tilewright.mojo import SIMD, DType, Float64, Int64, Pointer, Scalar, Span, UInt64, brackets
+from tilewright.mojo import SIMD, DType, Float64, Int64, MojoValue, Pointer, Scalar, Span, UInt64, brackets
 
 
 def _limit(value: Any) -> brackets[Any]:
     @brackets
-    def find(parameters: tuple[Any, ...], *, dtype: object = None) -> Any:
+    def find(parameters: tuple[Any, ...], *, dtype: Any = None) -> MojoValue:
         kind = DType.of((*parameters, dtype)[0])
         return Scalar[kind](value(kind))
 
@@ -37,7 +37,7 @@ def get_accum_type(parameters: tuple[Any, ...], **named: Any) -> DType:
 def _function(name: str, count: Callable[[int, int], int]) -> Callable[[Any], Any]:
     """Return a function of the bits of an integer, and of how many there are."""
 
-    def function(value: Any) -> Any:
+    def function(value: Any) -> MojoValue:
         dtype = value.dtype if isinstance(value, SIMD) else DType.int64
         if dtype.kind not in ("int", "uint"):
             raise FormatError(f"{name} needs an integer, got {value!r}")
@@ -106,7 +106,7 @@ def seed(*value: Any) -> None:
     _generators[0] = Random(int(value[0]) & (2**64 - 1) if value else None)
 
 
-def random_float64(min: Any = 0, max: Any = 1) -> Any:  # noqa: A002  (Mojo's names)
+def random_float64(min: Any = 0, max: Any = 1) -> MojoValue:  # noqa: A002  (Mojo's names)
     """Return a number from `min` up to `max`.
 
     >>> 0 <= random_float64() < 1
@@ -115,7 +115,7 @@ def random_float64(min: Any = 0, max: Any = 1) -> Any:  # noqa: A002  (Mojo's na
     return Float64(_generators[0].uniform(float(min), float(max)))
 
 
-def random_si64(min: Any, max: Any) -> Any:  # noqa: A002
+def random_si64(min: Any, max: Any) -> MojoValue:  # noqa: A002
     """Return an integer from `min` to `max`.
 
     >>> random_si64(3, 3)
@@ -124,7 +124,7 @@ def random_si64(min: Any, max: Any) -> Any:  # noqa: A002
     return Int64(_generators[0].randint(int(min), int(max)))
 
 
-def random_ui64(min: Any, max: Any) -> Any:  # noqa: A002
+def random_ui64(min: Any, max: Any) -> MojoValue:  # noqa: A002
     """Return an integer from `min` to `max`, of type UInt64.
 
     >>> random_ui64(3, 3)
@@ -133,7 +133,7 @@ def random_ui64(min: Any, max: Any) -> Any:  # noqa: A002
     return UInt64(_generators[0].randint(int(min), int(max)))
 
 
-def randn_float64(mean: Any = 0, standard_deviation: Any = 1) -> Any:
+def randn_float64(mean: Any = 0, standard_deviation: Any = 1) -> MojoValue:
     """Return a number of the normal distribution.
 
     >>> randn_float64(2, 0)

@@ -14,7 +14,17 @@ import numpy as np
 
 from tilewright.errors import LayoutError, TilewrightError
 from tilewright.layout import as_integer
-from tilewright.mojo import AddressSpace, DType, Error, Pointer, SIMDType, allocate_on_stack, brackets, format_value
+from tilewright.mojo import (
+    SIMD,
+    AddressSpace,
+    DType,
+    Error,
+    Pointer,
+    SIMDType,
+    allocate_on_stack,
+    brackets,
+    format_value,
+)
 
 from ..collections import List
 from ..errors import FailedAssertion
@@ -97,7 +107,7 @@ unsafe_memset, unsafe_memset_zero, unsafe_memcpy = memset, memset_zero, memcpy
 
 
 @brackets
-def bitcast(parameters: tuple[Any, ...], value: object, *, dtype: object = None, width: object = None) -> Any:
+def bitcast(parameters: tuple[Any, ...], value: object, *, dtype: object = None, width: object = None) -> SIMD:
     """`bitcast[dtype, width](value)`: the same bits as other numbers.
 
     >>> from tilewright.mojo import Float32

@@ -9,7 +9,7 @@ from typing import Any
 
 from tilewright.errors import LayoutError
 from tilewright.layout import as_integer
-from tilewright.mojo import AddressSpace, DType, Pointer, brackets
+from tilewright.mojo import AddressSpace, DType, MojoValue, Pointer, brackets
 
 from ..simt import cluster_barrier
 from ..simt import lane_id as _lane_id
@@ -44,7 +44,7 @@ threadfence: Any = brackets(lambda parameters, *arguments, **named: fence())
 
 
 @brackets
-def ldg(parameters: tuple[Any, ...], pointer: Any, **named: Any) -> Any:
+def ldg(parameters: tuple[Any, ...], pointer: Any, **named: Any) -> MojoValue:
     """Return the scalar that a pointer points to: `ldg(pointer)`."""
     return pointer.load(0)
 
@@ -159,7 +159,7 @@ def cluster_arrive() -> None:
 
 
 @suspends
-def cluster_wait() -> Any:
+def cluster_wait() -> MojoValue:
     """Wait for all threads of the cluster.
 
     >>> from tilewright_mojo.simt import launch
@@ -219,7 +219,7 @@ def sm_id() -> int:
 
 
 @suspends
-def syncwarp(mask: object = -1) -> Any:
+def syncwarp(mask: object = -1) -> MojoValue:
     """Wait for the threads of the warp; `mask` has a bit for each lane that takes part.
 
     >>> from tilewright_mojo.simt import launch
@@ -281,7 +281,7 @@ def mbarrier_arrive(shared_mem: object) -> int:
 
 
 @suspends
-def mbarrier_test_wait(shared_mem: object, state: object) -> Any:
+def mbarrier_test_wait(shared_mem: object, state: object) -> MojoValue:
     """Wait until the phase in which the thread has arrived is complete; return True. (Mojo's returns at once.)
 
     >>> mbarrier_test_wait.__name__
@@ -295,7 +295,7 @@ def mbarrier_test_wait(shared_mem: object, state: object) -> Any:
 
 
 @suspends
-def mbarrier_try_wait_parity_shared(shared_mem: object, phase: object, ticks: object = 0) -> Any:
+def mbarrier_try_wait_parity_shared(shared_mem: object, phase: object, ticks: object = 0) -> MojoValue:
     """Wait until the phase of this parity is complete.
 
     >>> mbarrier_try_wait_parity_shared.__name__
@@ -311,7 +311,7 @@ def mbarrier_try_wait_parity_shared(shared_mem: object, phase: object, ticks: ob
 
 
 @brackets
-def named_barrier(parameters: tuple[Any, ...], *_: Any, num_threads: Any = None, **__: Any) -> Any:
+def named_barrier(parameters: tuple[Any, ...], *_: Any, num_threads: Any = None, **__: Any) -> MojoValue:
     """`named_barrier[threads, id]()`: a barrier of all threads of the block; one for some of them is refused."""
     machine, threads = current_machine("named_barrier()"), (*parameters, num_threads)[0]
     if threads is not None and int(threads) != len(machine.threads):

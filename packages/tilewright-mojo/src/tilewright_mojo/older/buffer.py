@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, SupportsIndex, TypeAlias
 
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from tilewright.errors import LayoutError
 from tilewright.formats import ScalarFormat
@@ -91,7 +91,7 @@ class NDBuffer:
         return create
 
     @property
-    def array(self) -> Any:
+    def array(self) -> NDArray[Any]:
         """Return the memory as a flat array.
 
         >>> NDBuffer["uint8", 1](bytearray(2), (2,)).array.tolist()

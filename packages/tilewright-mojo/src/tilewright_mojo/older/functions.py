@@ -11,7 +11,7 @@ import numpy as np
 
 from tilewright.errors import LayoutError
 from tilewright.formats import cast
-from tilewright.mojo import DType, Scalar, brackets
+from tilewright.mojo import DType, MojoValue, Scalar, brackets
 from tilewright.mojo.layout import TileTensor, row_major
 from tilewright.tensor import Scalars
 
@@ -51,7 +51,7 @@ def _sum(values: np.ndarray, axis: int | None) -> Any:
 
 
 @brackets
-def sum(parameters: tuple[Any, ...], tensor: object, *target: Any, **options: Any) -> Any:  # noqa: A001
+def sum(parameters: tuple[Any, ...], tensor: object, *target: Any, **options: Any) -> MojoValue:  # noqa: A001
     """`sum(tensor)`, `sum[axis=0](tensor)`, `sum[axis=0](tensor, result)`: the sum of elements.
 
     >>> from tilewright.mojo.layout import row_major, stack_allocation
@@ -62,7 +62,7 @@ def sum(parameters: tuple[Any, ...], tensor: object, *target: Any, **options: An
 
 
 @brackets
-def max(parameters: tuple[Any, ...], tensor: Any, *others: Any, **options: Any) -> Any:  # noqa: A001
+def max(parameters: tuple[Any, ...], tensor: Any, *others: Any, **options: Any) -> MojoValue:  # noqa: A001
     """`max(tensor)`, `max[axis=0](tensor)`: the largest element; `max(a, b)`: element by element.
 
     >>> from tilewright.mojo.layout import row_major, stack_allocation
@@ -76,7 +76,7 @@ def max(parameters: tuple[Any, ...], tensor: Any, *others: Any, **options: Any) 
 
 
 @brackets
-def mean(parameters: tuple[Any, ...], tensor: object, *target: Any, **options: Any) -> Any:
+def mean(parameters: tuple[Any, ...], tensor: object, *target: Any, **options: Any) -> MojoValue:
     """`mean(tensor)`, `mean[axis=0](tensor, result)`: the mean of elements.
 
     >>> from tilewright.mojo.layout import row_major, stack_allocation
@@ -91,7 +91,7 @@ def _variance(values: np.ndarray, axis: int | None, correction: int = 1) -> Any:
 
 
 @brackets
-def variance(parameters: tuple[Any, ...], tensor: object, *target: Any, **options: Any) -> Any:
+def variance(parameters: tuple[Any, ...], tensor: object, *target: Any, **options: Any) -> MojoValue:
     """`variance(tensor, correction=1)`: the variance of elements; 1 is for a sample.
 
     >>> from tilewright.mojo.layout import row_major, stack_allocation

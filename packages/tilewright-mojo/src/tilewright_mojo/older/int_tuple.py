@@ -9,7 +9,7 @@ from typing import Any
 from tilewright.errors import LayoutError
 from tilewright.layout import Layout as NativeLayout
 from tilewright.layout import as_tuple, leaves, map_leaves, nest_like
-from tilewright.mojo import Index, IndexList, brackets
+from tilewright.mojo import Index, IndexList, MojoValue, brackets
 
 from .nested_integers import UNKNOWN_VALUE, IntTuple, as_int_tree, format_tree, multiply, multiply_leaves, of_tree
 
@@ -226,7 +226,7 @@ def sorted(parameters: tuple[Any, ...], t: object, cmp: object = None) -> IntTup
 
 
 @brackets
-def reduce(parameters: tuple[Any, ...], t: object, initializer: object) -> Any:
+def reduce(parameters: tuple[Any, ...], t: object, initializer: object) -> MojoValue:
     """`reduce[reducer](t, initializer)`: the entries combined, one after another.
 
     >>> reduce[lambda a, b: a + int(b)](IntTuple(1, 2, 3), 10)

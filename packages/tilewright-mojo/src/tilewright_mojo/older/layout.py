@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, cast
 
+from numpy.typing import NDArray
+
 from tilewright import layout as algebra
 from tilewright._dialect import unwrap
 from tilewright.errors import LayoutError
@@ -251,13 +253,14 @@ class Layout:
     def __hash__(self) -> int:
         return hash((self.shape, self.stride))
 
-    def offsets(self) -> Any:
+    def offsets(self) -> NDArray[Any]:
         """Return the index of every coordinate, as an array.
 
         >>> Layout.row_major(2, 2).offsets().tolist()
         [[0, 1], [2, 3]]
         """
-        return self.native.offsets()
+        table: NDArray[Any] = self.native.offsets()
+        return table
 
     def write_to(self, writer: Any) -> None:
         """Write the text of the layout to `writer`, anything with a `write` method.
@@ -338,23 +341,24 @@ def make_layout(*layouts: Any) -> Layout:
 LayoutList: Any = MemoryType.of(List, Layout)
 
 
-def MakeLayoutList(*layouts: Layout) -> Any:  # noqa: N802  (Mojo's name)
+def MakeLayoutList(*layouts: Layout) -> List:  # noqa: N802  (Mojo's name)
     """Return a list of layouts.
 
     >>> len(MakeLayoutList(Layout(4, 1), Layout(2, 1)))
     2
     """
-    return LayoutList(*layouts)
+    made: List = LayoutList(*layouts)
+    return made
 
 
 @brackets
-def MakeTileLayoutList(parameters: tuple[Any, ...]) -> Any:  # noqa: N802
+def MakeTileLayoutList(parameters: tuple[Any, ...]) -> List:  # noqa: N802
     """`MakeTileLayoutList[2, 4]()`: the layouts of tile extents, mode by mode.
 
     >>> print(MakeTileLayoutList[2, 4]())
     [(2:1), (4:1)]
     """
-    return LayoutList(*[Layout(int(extent), 1) for extent in parameters])
+    return MakeLayoutList(*[Layout(int(extent), 1) for extent in parameters])
 
 
 def sublayout(layout: Layout, *modes: Any) -> Layout:

@@ -80,7 +80,7 @@ class LayoutTensorIter(metaclass=ParametrizedMeta):
         return partial(cls, layout=layout, dtype=dtype, **options)
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> DType:
         """Return the number type.
 
         >>> from tilewright.mojo.layout import Layout
@@ -93,7 +93,7 @@ class LayoutTensorIter(metaclass=ParametrizedMeta):
     def _kind(self) -> LayoutTensorType:
         return LayoutTensorType(LayoutTensor, self.ptr.dtype, self.layout)
 
-    def get(self) -> Any:
+    def get(self) -> LayoutTensor:
         """Return the current tensor.
 
         >>> from tilewright.mojo.layout import Layout
@@ -181,7 +181,7 @@ class TileIterator(LayoutTensorIter):
     [0, 8]
     """
 
-    def __init__(self, tensor: Any, sizes: tuple[int, ...], coords: tuple[int, ...], axis: int) -> None:
+    def __init__(self, tensor: LayoutTensor, sizes: tuple[int, ...], coords: tuple[int, ...], axis: int) -> None:
         self.tensor, self.sizes, self.coords, self.axis = tensor, sizes, coords, axis
         self.circular = False
         self._at = coords[axis]  # the coordinate of the current tile along the axis
@@ -297,7 +297,7 @@ class TileIterator(LayoutTensorIter):
         pointer: Pointer = self.tensor.ptr
         return pointer
 
-    def get(self) -> Any:
+    def get(self) -> LayoutTensor:
         """Return the current tile.
 
         >>> from tilewright.mojo.layout import Layout

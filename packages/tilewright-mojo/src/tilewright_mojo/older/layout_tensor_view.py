@@ -12,7 +12,17 @@ from tilewright._dialect import unwrap
 from tilewright.errors import LayoutError
 from tilewright.layout import Layout as NativeLayout
 from tilewright.layout import as_integer, compose
-from tilewright.mojo import AddressSpace, DType, Index, IndexList, Origin, SIMDType, brackets, tensor_on_stack
+from tilewright.mojo import (
+    AddressSpace,
+    DType,
+    Index,
+    IndexList,
+    MojoValue,
+    Origin,
+    SIMDType,
+    brackets,
+    tensor_on_stack,
+)
 from tilewright.mojo.layout import RuntimeInt, TileTensor
 from tilewright.tensor import element_texts
 
@@ -22,7 +32,7 @@ from .int_tuple import UNKNOWN_VALUE, product
 from .layout import Layout, to_native, zipped_divide
 from .memory_copies import copy_valid, mark_in_flight
 from .nested_integers import as_int_tree
-from .runtime_layout import RuntimeLayout, clipped_layout
+from .runtime_layout import RuntimeLayout, RuntimeLayoutType, clipped_layout
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -35,7 +45,7 @@ class LayoutTensorType:
     (2, 2, True)
     """
 
-    kind: Any
+    kind: type[LayoutTensor]
     dtype: DType | None = None
     layout: Any = None
     origin: Origin | None = None
@@ -46,7 +56,7 @@ class LayoutTensorType:
     @classmethod
     def of_parameters(
         cls,
-        kind: object,
+        kind: type[LayoutTensor],
         dtype: Any = None,
         layout: object = None,
         origin: object = None,
@@ -79,8 +89,8 @@ class LayoutTensorType:
     # It makes tensors.
 
     def __call__(
-        self, storage: object = None, runtime_layout: object = None, *_: Any, ptr: object = None, **__: Any
-    ) -> Any:
+        self, storage: Any = None, runtime_layout: object = None, *_: Any, ptr: Any = None, **__: Any
+    ) -> LayoutTensor:
         """Return a tensor of this type over `storage`, with a layout at run time where this one leaves numbers open."""
         memory = ptr if storage is None else storage
         if isinstance(memory, self.kind):
@@ -109,7 +119,7 @@ class LayoutTensorType:
         return self.kind(memory, NativeLayout(now.int_tree, steps.stride))
 
     @brackets
-    def stack_allocation(self, parameters: tuple[Any, ...], *, address_space: object = None, **_: Any) -> Any:
+    def stack_allocation(self, parameters: tuple[Any, ...], *, address_space: object = None, **_: Any) -> LayoutTensor:
         """Return a tensor over new memory: `LayoutTensor[...].stack_allocation[stack_alignment=16]()`."""
         if self.dtype is None or self.layout is None:
             raise LayoutError("a tensor on the stack needs a number type and a layout: LayoutTensor[dtype, layout]")
@@ -133,26 +143,26 @@ class LayoutTensorType:
         return 1 if self.element_layout is None else product(_legacy(self.element_layout).shape)
 
     @property
-    def element_type(self) -> Any:
+    def element_type(self) -> SIMDType | None:
         """Return the type of an element."""
         return None if self.dtype is None else SIMDType(self.dtype, self.element_size)
 
     ElementType = element_type
 
     @property
-    def shape(self) -> Any:
+    def shape(self) -> _Numbers:
         """Return the extents that are known, to be called: `T.shape[0]()`."""
         return _Numbers([product(part) for part in _legacy(self.layout).shape])
 
     @property
-    def stride(self) -> Any:
+    def stride(self) -> _Numbers:
         """Return the strides that are known, to be called: `T.stride[0]()`."""
         return _Numbers([part.value() if part.is_value() else part[0].value() for part in _legacy(self.layout).stride])
 
     @property
-    def RuntimeLayoutType(self) -> Any:  # noqa: N802  (Mojo's name)
+    def RuntimeLayoutType(self) -> RuntimeLayoutType:  # noqa: N802  (Mojo's name)
         """Return the type of the layout at run time."""
-        return RuntimeLayout[_legacy(self.layout)]
+        return RuntimeLayoutType(_legacy(self.layout))
 
     @property
     def device_type(self) -> LayoutTensorType:
@@ -305,7 +315,7 @@ class LayoutTensor(TileTensor):
         """
         return LayoutTensorType.of_parameters(cls, *parameters, **named)
 
-    def parametrized_type(self) -> LayoutTensorType:
+    def parametrized_type(self) -> LayoutTensorType:  # type: ignore[override]
         """Return the type of this tensor.
 
         >>> LayoutTensor([1, 2], Layout(2)).parametrized_type().rank
@@ -455,7 +465,7 @@ class LayoutTensor(TileTensor):
     @brackets
     def load(  # type: ignore[override]
         self, parameters: tuple[Any, ...], *index: Any, m: Any = None, n: Any = None, coords: Any = None, **options: Any
-    ) -> Any:
+    ) -> MojoValue:
         """Return the element at an index, or scalars from there on: `t.load[4](1, 0)`, `t.load[4](m=1, n=0)`.
 
         >>> LayoutTensor(list(range(12)), Layout.row_major(3, 4)).load[2](m=1, n=0)
@@ -488,7 +498,7 @@ class LayoutTensor(TileTensor):
         """
         super().prefetch(*_named_index(index, m, n, coords))
 
-    def load_scalar(self, *index: Any) -> Any:
+    def load_scalar(self, *index: Any) -> MojoValue:
         """Return the first scalar of an element.
 
         >>> LayoutTensor(list(range(12)), Layout.row_major(3, 4)).load_scalar(1, 2)
@@ -512,7 +522,7 @@ class LayoutTensor(TileTensor):
         m: object = None,
         n: object = None,
         coords: object = None,
-    ) -> Any:
+    ) -> MojoValue:
         """Return `width` scalars from an element on, `t.aligned_load[4](1, 0)`, by name `m` and `n` or `coords`.
 
         >>> LayoutTensor(list(range(12)), Layout.row_major(3, 4)).aligned_load[2](1, 0)
@@ -871,7 +881,7 @@ def _two_modes(pair: Any) -> Any:
 
 
 @brackets
-def stack_allocation_like(parameters: tuple[Any, ...], tensor: Any, **named: Any) -> Any:
+def stack_allocation_like(parameters: tuple[Any, ...], tensor: LayoutTensor, **named: Any) -> LayoutTensor:
     """`stack_allocation_like(t)`: a new tensor of the type of another.
 
     >>> stack_allocation_like(LayoutTensor([1, 2], Layout(2))).size()
@@ -904,7 +914,7 @@ class NullableTileTensor:
         self.layout = layout if self._tensor is None else self._tensor.layout
         self.ptr = Optional(None if self._tensor is None else self._tensor.ptr)
 
-    def value(self) -> Any:
+    def value(self) -> TileTensor:
         """Return the tensor; raise if it has no memory.
 
         >>> from tilewright.mojo.layout import row_major
@@ -924,7 +934,7 @@ class NullableTileTensor:
         """
         return self.value().dim
 
-    def to_layout_tensor(self) -> Any:
+    def to_layout_tensor(self) -> TileTensor:
         """Return the tensor as a `LayoutTensor`.
 
         >>> from tilewright.mojo.layout import row_major

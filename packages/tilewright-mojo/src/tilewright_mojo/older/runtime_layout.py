@@ -14,7 +14,7 @@ from .layout import Layout, to_native
 from .layout import coalesce as coalesce_static
 from .layout import make_layout as make_static_layout
 from .nested_integers import as_int_tree, of_tree
-from .runtime_tuple import RuntimeTuple, crd2idx, idx2crd, product
+from .runtime_tuple import RuntimeTuple, RuntimeTupleType, crd2idx, idx2crd, product
 
 
 def _strided(order: Any) -> Any:
@@ -206,14 +206,14 @@ class RuntimeLayoutType:
         return RuntimeLayout._of(known, numbers, steps)
 
     @property
-    def ShapeType(self) -> Any:  # noqa: N802  (Mojo's name)
+    def ShapeType(self) -> RuntimeTupleType:  # noqa: N802  (Mojo's name)
         """Return the type of the shape."""
-        return RuntimeTuple[self.layout.shape]
+        return RuntimeTupleType(self.layout.shape)
 
     @property
-    def StrideType(self) -> Any:  # noqa: N802
+    def StrideType(self) -> RuntimeTupleType:  # noqa: N802
         """Return the type of the strides."""
-        return RuntimeTuple[self.layout.stride]
+        return RuntimeTupleType(self.layout.stride)
 
     @property
     def row_major(self) -> brackets[RuntimeLayout]:

@@ -478,11 +478,10 @@ class BlockMemory:
         >>> BlockMemory.dynamic.__name__
         'dynamic'
         """
-        store = self._shared.get("dynamic")
-        if store is None:
+        if "dynamic" not in self._shared:
             place, nbytes = self._machine.log.site_here(2), self._machine.plan.shared_bytes
-            store = self._shared["dynamic"] = self._new_memory(SHARED, place, nbytes, np.dtype(np.uint8))
-        return store
+            self._shared["dynamic"] = self._new_memory(SHARED, place, nbytes, np.dtype(np.uint8))
+        return self._shared["dynamic"]
 
     def _new_memory(self, space: str, place: int, count: int, dtype: np.dtype[Any]) -> Store:
         site = self._machine.log.sites[place]

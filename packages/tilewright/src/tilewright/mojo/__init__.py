@@ -21,7 +21,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from .._lazy import companion_name
-from .brackets import ParametrizedMeta, TypeBrackets, brackets
+from .brackets import MojoValue, ParametrizedMeta, TypeBrackets, brackets
 from .builtins import (
     AnyType,
     Bool,
@@ -125,6 +125,7 @@ __all__ = [
     "Int16",
     "Int32",
     "Int64",
+    "MojoValue",
     "Movable",
     "MutAnyOrigin",
     "Origin",

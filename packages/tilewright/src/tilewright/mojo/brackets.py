@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial, update_wrapper
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
+MojoValue: TypeAlias = Any
+"""A value that a Mojo program works with: a number, a text, a struct, a type. What it is, only the program knows."""
 Result = TypeVar("Result")
 Bound = TypeVar("Bound", bound="brackets[Any]")
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import CoordinateError, FormatError
 from ..layout import as_integer
-from .brackets import ParametrizedMeta, brackets
+from .brackets import MojoValue, ParametrizedMeta, brackets
 from .scalar_memory import number_type_of
 from .simd import SIMD, SIMD_BYTES, DType, Error, NumberType, SIMDType, plain_number
 
@@ -479,7 +479,7 @@ class MemoryType:
             raise FormatError(f"{self!r} cannot hold {memory.dtype}; use {self.kind.__name__}[{memory.dtype!r}]")
         return memory
 
-    def convert_implicitly(self, value: object) -> Any:
+    def convert_implicitly(self, value: object) -> MojoValue:
         """Return a list, or other memory, as memory of this type; other values as they are."""
         is_list = type(value) in (list, tuple) or (hasattr(value, "memory") and type(value).__name__ == "List")
         accepts = getattr(self.kind, "takes_lists", False)

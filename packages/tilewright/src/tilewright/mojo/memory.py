@@ -9,12 +9,13 @@ from enum import Enum
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import CoordinateError, FormatError, LayoutError
 from ..formats import ScalarFormat
 from ..layout import as_integer
 from ..tensor import Storage, Store, as_array, flat_scalars, kernel_memory
-from .brackets import ParametrizedMeta, brackets
+from .brackets import MojoValue, ParametrizedMeta, brackets
 from .builtins import MemoryType, Origin, format_value
 from .scalar_memory import (
     Cells,
@@ -94,7 +95,7 @@ class MemoryWindow(metaclass=ParametrizedMeta):
         return DType.of(require_numbers(self.memory, "dtype").format)
 
     @property
-    def T(self) -> Any:  # noqa: N802  (Mojo's name)
+    def T(self) -> MojoValue:  # noqa: N802  (Mojo's name)
         """Return the type of the elements.
 
         >>> Pointer(Store.of([10, 11]), 1).T
@@ -119,7 +120,7 @@ class MemoryWindow(metaclass=ParametrizedMeta):
     def __setitem__(self, k: Any, value: Any) -> None:
         raise NotImplementedError
 
-    def get_subscript(self, *position: Any, unsafe_offset: object = 0, **_: Any) -> Any:
+    def get_subscript(self, *position: Any, unsafe_offset: object = 0, **_: Any) -> MojoValue:
         """Return an element, the first one if none is named: `p[]`, `p[k]` or `p[unsafe_offset=k]`.
 
         >>> Pointer(Store.of([10, 11, 12]), 1).get_subscript()
@@ -162,7 +163,7 @@ class Pointer(MemoryWindow):
         return MemoryType.of(cls, (*parameters, named.get("type"), named.get("T"))[0])
 
     @property
-    def storage(self) -> Any:
+    def storage(self) -> object:
         """Return the object that holds the memory.
 
         >>> Pointer(Store.of([10, 11]), 1).storage
@@ -215,7 +216,7 @@ class Pointer(MemoryWindow):
     @brackets
     def load(
         self, parameters: tuple[Any, ...], offset: object = 0, *, width: int | None = None, **_: Any
-    ) -> Any:  # alignment, volatile and the like are hints
+    ) -> MojoValue:  # alignment, volatile and the like are hints
         """Return the scalar `offset` further on, or as many as the width in brackets: `p.load[width=4](i)`.
 
         >>> Pointer(Store.of([10, 11, 12]), 0).load[2](1)
@@ -351,7 +352,7 @@ class Pointer(MemoryWindow):
 
     init_pointee_copy = init_pointee_move = unsafe_write = write
 
-    def take_pointee(self) -> Any:
+    def take_pointee(self) -> MojoValue:
         """Return the element it points to.
 
         >>> Pointer(Store.of([1]), 0).take_pointee()
@@ -397,7 +398,7 @@ def _store(
 
 
 UnsafePointer = Pointer
-Array_ = TypeVar("Array_", bound="MemoryArray")
+Elements = TypeVar("Elements", bound="MemoryArray")
 
 
 def _count_elements(*, count: object = 1, **_: Any) -> Any:
@@ -440,7 +441,7 @@ class MemoryArray(MemoryWindow):
         self.memory, self.offset, self._size = memory, offset, size
 
     @classmethod
-    def _over(cls: type[Array_], memory: Any, offset: int, size: int) -> Array_:
+    def _over(cls: type[Elements], memory: Any, offset: int, size: int) -> Elements:
         """Return an array over memory that is there."""
         array = object.__new__(cls)
         MemoryArray.__init__(array, memory, offset, size)
@@ -460,7 +461,7 @@ class MemoryArray(MemoryWindow):
             memory.host[...] = np.array([as_number(dtype, item) for item in items], dtype.dtype)
         MemoryArray.__init__(self, memory, 0, len(items))
 
-    def _copied(self: Array_) -> Array_:
+    def _copied(self: Elements) -> Elements:
         """Return an array with the same elements in new memory."""
         memory = self.memory
         part = memory.data[self.offset : self.offset + self._size]
@@ -480,13 +481,14 @@ class MemoryArray(MemoryWindow):
         return Origin(not self.memory.readonly, self)
 
     @property
-    def array(self) -> Any:
+    def array(self) -> npt.NDArray[Any]:
         """Return the numbers as a flat array of NumPy that shares the memory.
 
         >>> MemoryArray(Store.of([5, 6, 7]), 1, 2).array.tolist()
         [6, 7]
         """
-        return require_numbers(self.memory, "array").host[self.offset : self.offset + self._size]
+        numbers: npt.NDArray[Any] = require_numbers(self.memory, "array").host
+        return numbers[self.offset : self.offset + self._size]
 
     def unsafe_ptr(self) -> Pointer:
         """Return a pointer to the first element.
@@ -539,7 +541,7 @@ class MemoryArray(MemoryWindow):
     def __bool__(self) -> bool:
         return self._size > 0
 
-    def fill(self, value: object) -> Any:
+    def fill(self: Elements, value: object) -> Elements:
         """Write `value` to every element; return the array.
 
         >>> print(MemoryArray(Store.of([5, 6]), 0, 2).fill(1))

@@ -14,6 +14,7 @@ from ..copying import aligned_empty
 from ..errors import CoordinateError, FormatError, LayoutError
 from ..formats import ScalarFormat, fit_values
 from ..tensor import Store, fit_scalar
+from .brackets import MojoValue
 from .simd import SIMD, DType, SIMDType, as_vector, make_scalar, numbers_of
 
 
@@ -42,7 +43,7 @@ class Cells:
         return len(self.data)
 
     @property
-    def origin(self) -> Any:
+    def origin(self) -> list[Any]:
         """Return the list that holds the objects.
 
         >>> Cells([1]).origin
@@ -98,7 +99,7 @@ def allocate(kind: Any, count: int) -> Any:
     return Store(data, dtype if dtype.mojo_name in ("int", "uint") else DType.of(dtype.name), data, False)
 
 
-def element_type(store: Any) -> Any:
+def element_type(store: Any) -> MojoValue:
     """Return the type of the elements of memory.
 
     >>> element_type(allocate("int8", 3))
@@ -107,7 +108,7 @@ def element_type(store: Any) -> Any:
     return store.kind if store.format is None else SIMDType(DType.of(store.format), 1)
 
 
-def read_scalar(store: Any, place: int) -> Any:
+def read_scalar(store: Any, place: int) -> MojoValue:
     """Return the element at a place of memory: a scalar, an `Int` of Python, or another object.
 
     >>> read_scalar(allocate("int8", 3), 1)
@@ -143,7 +144,7 @@ def write_scalar(store: Any, place: int, value: Any) -> None:
     store.host[place] = number
 
 
-def scalar_of(value: Any, element: ScalarFormat) -> Any:
+def scalar_of(value: MojoValue, element: ScalarFormat) -> MojoValue:
     """Return one number as a format stores it; raise if it is not a value of it.
 
     >>> from tilewright.mojo import Int8

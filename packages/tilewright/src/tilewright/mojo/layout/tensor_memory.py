@@ -10,6 +10,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from ..._dialect import unwrap
+from ...copying import Array
 from ...errors import CoordinateError, LayoutError
 from ...formats import cast, fit_values
 from ...layout import ComposedLayout, LayoutLike, as_integer, leaves, make_layout
@@ -27,7 +28,7 @@ from ...tensor import (
     scalar_bounds,
 )
 from ...tensor import TileTensor as NativeTileTensor
-from ..brackets import brackets
+from ..brackets import MojoValue, brackets
 from ..builtins import Origin
 from ..memory import AddressSpace, LabelledStore, MemoryArray, MemoryWindow, Pointer, label_store
 from ..scalar_memory import read_vector, require_numbers, write_vector
@@ -180,7 +181,7 @@ class MemoryTensor(StaticExtents, NativeTileTensor):
             self._dtype = DType.of(self._store.format)
             return self._dtype
 
-    def get_subscript(self, *items: Any, coord: object = None) -> Any:
+    def get_subscript(self, *items: Any, coord: object = None) -> MojoValue:
         """Return an element whose index, `items`, may have Mojo's name: `t[coord=Coord(1, 2)]`.
 
         >>> from tilewright.mojo.layout import row_major
@@ -410,7 +411,7 @@ class MemoryTensor(StaticExtents, NativeTileTensor):
         ctx.enqueue_copy(buffer, self._store.section(self._offset, count))
         return buffer
 
-    def as_span(self) -> Any:
+    def as_span(self) -> Array:
         """Return the scalars of a view in row-major order as a flat array that shares its memory.
 
         >>> from tilewright.mojo.layout import row_major
@@ -489,6 +490,7 @@ def _plain_index(index: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 ViewKind = TypeVar("ViewKind", bound=View)
+Elements = TypeVar("Elements", bound="ElementwiseTensor")
 
 
 class FillBrackets(Brackets[ViewKind]):
@@ -607,7 +609,7 @@ class ElementwiseTensor(MemoryTensor):
         return _StoreBrackets(self)
 
     @brackets
-    def load_linear(self, parameters: tuple[Any, ...], *index: Any, width: object = None, **options: Any) -> Any:
+    def load_linear(self, parameters: tuple[Any, ...], *index: Any, width: object = None, **options: Any) -> MojoValue:
         """Return the element at `index` of a flat layout, or `load_linear[width](index)` scalars: the same as `load`.
 
         >>> from tilewright.mojo.layout import row_major
@@ -632,7 +634,7 @@ class ElementwiseTensor(MemoryTensor):
         method(*index_and_value, **options)
 
     @brackets
-    def raw_load(self, parameters: tuple[Any, ...], offset: object, *, width: object = 1, **_: Any) -> Any:
+    def raw_load(self, parameters: tuple[Any, ...], offset: object, *, width: object = 1, **_: Any) -> SIMD:
         """Return scalars from `offset` after the first one of the view, whatever the layout: `raw_load[width](offset)`.
 
         >>> from tilewright.mojo.layout import col_major
@@ -683,7 +685,7 @@ class ElementwiseTensor(MemoryTensor):
         return FillBrackets(self)
 
     @brackets
-    def exp(self, parameters: tuple[Any, ...], scale: float = 1) -> Any:
+    def exp(self: Elements, parameters: tuple[Any, ...], scale: float = 1) -> Elements:
         """Replace every element x by exp(`scale` * x): `t.exp[scale]()`, 1 without brackets; return the tensor.
 
         >>> from tilewright.mojo.layout import row_major
@@ -696,7 +698,7 @@ class ElementwiseTensor(MemoryTensor):
         exact = np.exp(values.astype(np.float64) * float(factor))
         return self._assign(cast(exact, self._store.format))
 
-    def min(self, other: object) -> Any:
+    def min(self: Elements, other: object) -> Elements:
         """Replace every element by the smaller of itself and `other`; return the tensor.
 
         >>> from tilewright.mojo.layout import row_major
@@ -705,7 +707,7 @@ class ElementwiseTensor(MemoryTensor):
         """
         return _apply_in_place(np.minimum, self, other)
 
-    def max(self, other: object) -> Any:
+    def max(self: Elements, other: object) -> Elements:
         """Replace every element by the larger of itself and `other`; return the tensor.
 
         >>> from tilewright.mojo.layout import row_major
@@ -714,7 +716,7 @@ class ElementwiseTensor(MemoryTensor):
         """
         return _apply_in_place(np.maximum, self, other)
 
-    def abs(self) -> Any:
+    def abs(self: Elements) -> Elements:
         """Replace every element by its absolute value; return the tensor.
 
         >>> from tilewright.mojo.layout import row_major
@@ -723,7 +725,7 @@ class ElementwiseTensor(MemoryTensor):
         """
         return _apply_in_place(np.absolute, self)
 
-    def recip(self) -> Any:
+    def recip(self: Elements) -> Elements:
         """Replace every element by its reciprocal; return the tensor.
 
         >>> from tilewright.mojo.layout import row_major
@@ -734,6 +736,7 @@ class ElementwiseTensor(MemoryTensor):
         return self._assign(values.dtype.type(1) / values)
 
 
-def _apply_in_place(ufunc: Any, tensor: ElementwiseTensor, *operands: Any) -> Any:
+def _apply_in_place(ufunc: Any, tensor: Elements, *operands: Any) -> Elements:
     """Return the tensor after a NumPy function of it was written over it."""
-    return ufunc(tensor, *operands, out=(tensor,))
+    ufunc(tensor, *operands, out=(tensor,))
+    return tensor

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...tensor import elements
-from ..brackets import ParametrizedMeta, brackets
+from ..brackets import MojoValue, ParametrizedMeta, brackets
 from ..memory import AddressSpace, Pointer
 from ..simd import DType
 from .coord import Coord
@@ -63,7 +63,9 @@ class PointerStorage(TensorOps, metaclass=ParametrizedMeta):
 
     @staticmethod
     @brackets
-    def load(parameters: tuple[Any, ...], pointer: Pointer, offset: object = 0, *, width: object = 1, **_: Any) -> Any:
+    def load(
+        parameters: tuple[Any, ...], pointer: Pointer, offset: object = 0, *, width: object = 1, **_: Any
+    ) -> MojoValue:
         """Return the scalars at an offset: `PointerStorage.load[width](pointer, offset)`."""
         return pointer.load[(*parameters, width)[0]](offset)
 

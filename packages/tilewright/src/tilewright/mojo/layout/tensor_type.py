@@ -200,7 +200,7 @@ class TensorType:
         raise AttributeError(f"a type of tensors has no attribute {name!r}")
 
     @property
-    def ElementType(self) -> Any:  # noqa: N802  (Mojo's name)
+    def ElementType(self) -> type[SIMD] | SIMDType:  # noqa: N802  (Mojo's name)
         """Return the type of an element: `SIMD[dtype, element_size]`, or `SIMD` if the dtype is open.
 
         >>> from tilewright.mojo.layout import TileTensor, row_major

@@ -525,7 +525,7 @@ class TileTensor(ElementwiseTensor, metaclass=ParametrizedMeta):  # type: ignore
     def _with_parameters(cls, *parameters: Any, **named: Any) -> Any:
         return TensorType.of_names(cls, *parameters, **named)
 
-    def parametrized_type(self) -> Any:
+    def parametrized_type(self) -> TensorType:
         """Return the type of this tensor.
 
         >>> from tilewright.mojo.layout import row_major
