@@ -25,7 +25,7 @@ from typing import Any
 from tilewright.formats import ScalarFormat
 from tilewright.layout import Layout, LayoutLike, Swizzle
 from tilewright.mojo import Error, MojoValue, brackets
-from tilewright.tensor import TileTensor, View
+from tilewright.tensor import TileTensor
 
 from ..exports import MojoModule, is_of_dialect
 from ..simt.kernel_thread import Dim, ThreadValue
@@ -49,6 +49,7 @@ _TEXT = words(
     "as_bytes capitalize center copy count endswith find isdigit islower isprintable isspace isupper join ljust lower "
     "lstrip removeprefix removesuffix replace rfind rjust rstrip split splitlines startswith strip title upper zfill"
 )
+_VIEW = next(kind for kind in TileTensor.__mro__ if "layout" in vars(kind))  # what describes every tensor
 NATIVE: dict[type, frozenset[str]] = {
     bool: _NUMBER,
     int: _NUMBER,
@@ -70,7 +71,7 @@ NATIVE: dict[type, frozenset[str]] = {
     LayoutLike: words("cosize depth rank shape size"),
     Layout: words("cosize mode offset shape stride"),
     Swizzle: words("base bits cosize shift size"),
-    View: words("dtype element_layout element_size is_row_major layout offset origin rank shape size"),
+    _VIEW: words("dtype element_layout element_size is_row_major layout offset origin rank shape size"),
     TileTensor: words(
         "bitcast coalesce copy_from distribute distribute_with_offset fill load reshape slice split store tile "
         "tile_with_offset transpose vectorize"

@@ -125,7 +125,6 @@ __all__ = [
     "Int16",
     "Int32",
     "Int64",
-    "MojoValue",
     "Movable",
     "MutAnyOrigin",
     "Origin",

@@ -16,7 +16,8 @@ Bound = TypeVar("Bound", bound="brackets[Any]")
 class brackets(Generic[Result]):  # noqa: N801  (used like `property`)
     """A function or a method with parameters in brackets, or none: `f[2, 2](1, 0)`, `f(5)`.
 
-    What is decorated takes the tuple of the parameters before its arguments, a method after `self`.
+    The `function` that is decorated takes the tuple of the parameters before its arguments, a method after `self`, its
+    `owner`.
 
     >>> @brackets
     ... def steps(parameters, n):

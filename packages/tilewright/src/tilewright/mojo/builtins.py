@@ -251,7 +251,7 @@ def _type_of(parameters: tuple[Any, ...], named: dict[str, Any]) -> Any:
 
 @brackets
 def size_of(parameters: tuple[Any, ...], *_: Any, **named: Any) -> int:
-    """Return the bytes of a value of a type: `size_of[Float32]()`.
+    """Return the bytes of a value of a type, the only one of the `parameters` or `named`: `size_of[Float32]()`.
 
     >>> size_of[DType.float32](), bit_width_of["int8"]()
     (4, 8)
@@ -264,7 +264,7 @@ align_of = size_of
 
 @brackets
 def bit_width_of(parameters: tuple[Any, ...], *_: Any, **named: Any) -> int:
-    """Return the bits of a value of a type: `bit_width_of[Float32]()`.
+    """Return the bits of a value of a type, the only one of the `parameters` or `named`: `bit_width_of[Float32]()`.
 
     >>> bit_width_of[DType.float32]()
     32
@@ -275,6 +275,8 @@ def bit_width_of(parameters: tuple[Any, ...], *_: Any, **named: Any) -> int:
 @brackets
 def simd_width_of(parameters: tuple[Any, ...], *_: Any, target: object = None, **named: Any) -> int:
     """Return how many numbers of a type a register holds, or with `target` one load of a GPU: any target is one.
+
+    The type is the only one of the `parameters` in brackets, or the `named` one: `simd_width_of[DType.float32]()`.
 
     >>> simd_width_of["float32"](), simd_width_of.with_parameters("float32", target="gpu")()
     (16, 4)
@@ -429,7 +431,7 @@ class IndexListType:
 
 
 @brackets
-def Index(parameters: object, *entries: Any, **_: Any) -> IndexList:  # noqa: N802  (Mojo's name)
+def Index(_parameters: object, *entries: Any, **_: Any) -> IndexList:  # noqa: N802  (Mojo's name)
     """`Index(1, 2)`: an `IndexList` of its `entries`; a number type in brackets has no effect on them.
 
     >>> Index(1, 2)

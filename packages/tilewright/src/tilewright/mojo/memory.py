@@ -407,7 +407,9 @@ def _count_elements(*, count: object = 1, **_: Any) -> Any:
 
 @brackets
 def alloc(parameters: tuple[Any, ...], count: object = 1, **named: Any) -> Pointer:
-    """`alloc[Float32](16)`: a pointer to new memory.
+    """Return a pointer to new memory for `count` elements: `alloc[Float32](16)`.
+
+    Their type is the first of the `parameters` in brackets, or `named` there, `type` or `T`.
 
     >>> alloc["float32"](4)[3]
     Float32(0.0)
