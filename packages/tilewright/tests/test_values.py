@@ -32,7 +32,7 @@ NOT_VALUES = {
     "BoundPlan",  # holds addresses
     *["Device", "DeviceBuffer", "DeviceContext", "MeshDevice"],  # the memory of whole chips
     "TransferEvent",  # a transfer that is going on
-    *["ArrayLibrary", "FileKind", "Notation"],  # hold functions
+    *["ArrayLibrary", "FileKind", "Notation", "brackets"],  # hold functions
     *["Backend", "DeviceEngine"],  # interfaces
     "SourceFile",  # an open file
     "InlineQueue",

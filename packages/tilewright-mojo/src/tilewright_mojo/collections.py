@@ -12,20 +12,15 @@ from tilewright.errors import CoordinateError, LayoutError
 from tilewright.layout import as_integer
 from tilewright.mojo import (
     SIMD,
-    Cells,
     Error,
     MemoryArray,
     MemoryType,
+    MojoValue,
     ParametrizedMeta,
     SIMDType,
-    allocate,
-    as_dtype,
+    alloc,
     brackets,
-    copy_memory,
     format_value,
-    memory_type,
-    values_memory,
-    write_scalar,
 )
 
 from .types import name_type, represent
@@ -75,19 +70,10 @@ class Dict(dict[Any, Any], metaclass=ParametrizedMeta):
 
     __bracketed__: ClassVar[tuple[str, ...]] = ("K", "V")
 
-    @classmethod
-    def _with_parameters(cls, *_: Any, **__: Any) -> Any:
-        """Return the type itself: keys and values may be anything.
-
-        >>> Dict.with_parameters(str, V=int) is Dict
-        True
-        """
-        return cls
-
     def __missing__(self, key: object) -> Any:
         raise DictKeyError(key)
 
-    def items(self) -> Any:
+    def items(self) -> Iterator[DictEntry]:  # type: ignore[override]  # as in Mojo
         """Return the entries, each with `key` and `value`.
 
         >>> next(Dict({1: 2}).items()).value
@@ -103,7 +89,7 @@ class Dict(dict[Any, Any], metaclass=ParametrizedMeta):
         """
         return Optional(super().get(key))
 
-    def get(self, key: object, default: object = _NO_DEFAULT) -> Any:
+    def get(self, key: object, default: object = _NO_DEFAULT) -> MojoValue:
         """Return the value of a key, or `default`; an optional value where there is no default.
 
         >>> Dict({1: 2}).get(1).value(), Dict({1: 2}).get(5, 0)
@@ -111,7 +97,7 @@ class Dict(dict[Any, Any], metaclass=ParametrizedMeta):
         """
         return self.find(key) if default is _NO_DEFAULT else super().get(key, default)
 
-    def pop(self, key: object, default: object = _NO_DEFAULT) -> Any:
+    def pop(self, key: object, default: object = _NO_DEFAULT) -> MojoValue:
         """Remove a key and return its value, or `default` if the key is not there.
 
         >>> Dict({1: 2}).pop(1), Dict({1: 2}).pop(5, 0)
@@ -121,7 +107,7 @@ class Dict(dict[Any, Any], metaclass=ParametrizedMeta):
             raise DictKeyError(key)
         return super().pop(key, default)
 
-    def popitem(self) -> Any:
+    def popitem(self) -> DictEntry:
         """Remove the newest entry and return it.
 
         >>> Dict({1: 2}).popitem().value
@@ -155,10 +141,6 @@ class Set(set[Any], metaclass=ParametrizedMeta):
     def __init__(self, *values: Any) -> None:
         super().__init__(values)
 
-    @classmethod
-    def _with_parameters(cls, *_: Any, **__: Any) -> Any:
-        return cls
-
     def remove(self, value: object) -> None:
         """Remove an element, `value`, which must be there.
 
@@ -171,7 +153,7 @@ class Set(set[Any], metaclass=ParametrizedMeta):
             raise DictKeyError(value)
         self.discard(value)
 
-    def pop(self) -> Any:
+    def pop(self) -> MojoValue:
         """Remove an element and return it.
 
         >>> Set(1).pop()
@@ -189,7 +171,7 @@ class Set(set[Any], metaclass=ParametrizedMeta):
         """
         return Set(*self)
 
-    def union(self, *others: Any) -> Any:
+    def union(self, *others: Any) -> Set:
         """Return the elements of this set and of the `others`.
 
         >>> print(Set(1).union(Set(2)))
@@ -197,7 +179,7 @@ class Set(set[Any], metaclass=ParametrizedMeta):
         """
         return Set(*super().union(*others))
 
-    def intersection(self, *others: Any) -> Any:
+    def intersection(self, *others: Any) -> Set:
         """Return the elements that are in this set and in all `others`.
 
         >>> print(Set(1, 2).intersection(Set(2)))
@@ -205,7 +187,7 @@ class Set(set[Any], metaclass=ParametrizedMeta):
         """
         return Set(*super().intersection(*others))
 
-    def difference(self, *others: Any) -> Any:
+    def difference(self, *others: Any) -> Set:
         """Return the elements that are in none of the `others`.
 
         >>> print(Set(1, 2).difference(Set(2)))
@@ -213,7 +195,7 @@ class Set(set[Any], metaclass=ParametrizedMeta):
         """
         return Set(*super().difference(*others))
 
-    def symmetric_difference(self, other: Any) -> Any:
+    def symmetric_difference(self, other: Any) -> Set:
         """Return the elements that are in this set or in the `other` one, but not in both.
 
         >>> print(Set(1, 2).symmetric_difference(Set(2, 3)))
@@ -242,16 +224,7 @@ class Optional(metaclass=ParametrizedMeta):
     def __init__(self, value: object = None) -> None:
         self._value = value._value if isinstance(value, Optional) else value
 
-    @classmethod
-    def _with_parameters(cls, *_: Any, **__: Any) -> type[Optional]:
-        """Return the type itself.
-
-        >>> Optional.with_parameters(int) is Optional
-        True
-        """
-        return cls
-
-    def value(self) -> Any:
+    def value(self) -> MojoValue:
         """Return the value; raise if there is none.
 
         >>> Optional(3).value()
@@ -263,7 +236,7 @@ class Optional(metaclass=ParametrizedMeta):
 
     unsafe_value = value
 
-    def get_subscript(self) -> Any:
+    def get_subscript(self) -> MojoValue:
         """Return the value: `optional[]`; a program can catch the error if there is none.
 
         >>> Optional(3).get_subscript()
@@ -273,7 +246,7 @@ class Optional(metaclass=ParametrizedMeta):
             raise Error("the optional value is none")
         return self._value
 
-    def take(self) -> Any:
+    def take(self) -> MojoValue:
         """Return the value and leave none.
 
         >>> number = Optional(3)
@@ -286,7 +259,7 @@ class Optional(metaclass=ParametrizedMeta):
 
     unsafe_take = take
 
-    def or_else(self, default: object) -> Any:
+    def or_else(self, default: object) -> MojoValue:
         """Return the value, or `default` if there is none.
 
         >>> Optional().or_else(5)
@@ -355,8 +328,7 @@ class List(MemoryArray):
         if not values and fill is not None:
             values = (fill,) * int(as_integer(length, "the length of a list"))
             length = 0
-        memory = values_memory(kind, values)
-        super().__init__(memory, 0, memory.size)
+        self._hold(kind, values)
         if length:
             self.resize(int(as_integer(length, "the length of a list")), 0)
 
@@ -367,7 +339,7 @@ class List(MemoryArray):
         >>> List.with_parameters("int8")
         List[DType.int8]
         """
-        return memory_type(cls, (*parameters, T))
+        return MemoryType.of(cls, (*parameters, T)[0])
 
     @classmethod
     def _of_type(
@@ -401,9 +373,9 @@ class List(MemoryArray):
         """
         size = int(as_integer(count, "a capacity"))
         memory = self.memory
-        if isinstance(memory, Cells) or size <= memory.size:
+        if memory.format is None or size <= memory.size:
             return
-        grown = allocate(as_dtype(memory.format), size)
+        grown = alloc[memory.format](size).memory
         grown.host[: self._size] = memory.host[: self._size]
         self.memory = grown
 
@@ -416,7 +388,7 @@ class List(MemoryArray):
         [7]
         """
         memory = self.memory
-        if isinstance(memory, Cells):
+        if memory.format is None:
             if not memory.data and memory.kind is object and isinstance(value, (SIMD, int, float)):
                 self._fill_new(MemoryType(List, None), (value,), 0, None)  # the first element gives the type
                 return
@@ -425,7 +397,7 @@ class List(MemoryArray):
             return
         if self._size == memory.size:
             self.reserve(max(4, 2 * memory.size))
-        write_scalar(self.memory, self._size, value)
+        self.unsafe_ptr()[self._size] = value
         self._size += 1
 
     def extend(self, values: Iterable[Any]) -> None:
@@ -465,7 +437,7 @@ class List(MemoryArray):
         if not 0 <= count <= self._size:
             raise CoordinateError(f"cannot shrink a list of {self._size} elements to {count}")
         self._size = count
-        if isinstance(self.memory, Cells):
+        if self.memory.format is None:
             del self.memory.data[count:]
 
     def clear(self) -> None:
@@ -478,7 +450,7 @@ class List(MemoryArray):
         """
         self.shrink(0)
 
-    def pop(self, k: Any = -1) -> Any:
+    def pop(self, k: Any = -1) -> MojoValue:
         """Remove element `k`, the last one if not told, and return it.
 
         >>> List["int8"](1, 2, 3).pop(0)
@@ -571,12 +543,7 @@ class List(MemoryArray):
             repeated.extend(self)
         return repeated
 
-    def __copy__(self) -> List:
-        copied = object.__new__(type(self))
-        MemoryArray.__init__(copied, copy_memory(self), 0, self._size)
-        return copied
-
-    copy = __copy__
+    __copy__ = copy = MemoryArray._copied
 
 
 class Deque(deque[Any], metaclass=ParametrizedMeta):
@@ -593,11 +560,7 @@ class Deque(deque[Any], metaclass=ParametrizedMeta):
     def __init__(self, *values: Any, elements: Any = (), maxlen: int = -1, **_: Any) -> None:
         super().__init__([*values, *elements], maxlen=maxlen if maxlen > 0 else None)
 
-    @classmethod
-    def _with_parameters(cls, *_: Any, **__: Any) -> type[Deque]:
-        return cls
-
-    def pop(self) -> Any:  # type: ignore[override]  # positions do not exist in Mojo's either
+    def pop(self) -> MojoValue:  # type: ignore[override]  # positions do not exist in Mojo's either
         """Remove the last element and return it.
 
         >>> Deque(1, 2).pop()
@@ -606,7 +569,7 @@ class Deque(deque[Any], metaclass=ParametrizedMeta):
         self._check_filled("pop")
         return super().pop()
 
-    def popleft(self) -> Any:
+    def popleft(self) -> MojoValue:
         """Remove the first element and return it.
 
         >>> Deque(1, 2).popleft()
@@ -615,7 +578,7 @@ class Deque(deque[Any], metaclass=ParametrizedMeta):
         self._check_filled("popleft")
         return super().popleft()
 
-    def peek(self) -> Any:
+    def peek(self) -> MojoValue:
         """Return the last element.
 
         >>> Deque(1, 2).peek()
@@ -624,7 +587,7 @@ class Deque(deque[Any], metaclass=ParametrizedMeta):
         self._check_filled("peek")
         return self[-1]
 
-    def peekleft(self) -> Any:
+    def peekleft(self) -> MojoValue:
         """Return the first element.
 
         >>> Deque(1, 2).peekleft()
@@ -663,11 +626,7 @@ class OwnedPointer(metaclass=ParametrizedMeta):
     def __init__(self, value: object = None, **named: Any) -> None:
         self._value = named.get("copy_value", value)
 
-    @classmethod
-    def _with_parameters(cls, *_: Any, **__: Any) -> Any:
-        return cls
-
-    def get_subscript(self) -> Any:
+    def get_subscript(self) -> MojoValue:
         """Return the value: `pointer[]`.
 
         >>> OwnedPointer(5).get_subscript()
@@ -682,7 +641,7 @@ class OwnedPointer(metaclass=ParametrizedMeta):
         """
         self._value = value
 
-    def take(self) -> Any:
+    def take(self) -> MojoValue:
         """Return the value; the pointer is not used afterwards.
 
         >>> OwnedPointer(5).take()
@@ -804,7 +763,7 @@ class Variant(metaclass=ParametrizedMeta):
         self.value = self.kind(value).value
 
     @brackets
-    def unsafe_get(self, parameters: tuple[Any, ...]) -> Any:
+    def unsafe_get(self, parameters: tuple[Any, ...]) -> MojoValue:
         """Return the value: `variant.unsafe_get[Int]()`.
 
         >>> Variant[int, str](3).unsafe_get[int]()
@@ -813,7 +772,7 @@ class Variant(metaclass=ParametrizedMeta):
         return self[parameters[0]]
 
     @brackets
-    def take(self, parameters: tuple[Any, ...]) -> Any:
+    def take(self, parameters: tuple[Any, ...]) -> MojoValue:
         """Return the value: `variant.take[Int]()`.
 
         >>> Variant[int, str](3).take[int]()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tilewright.errors import TilewrightError
-from tilewright.mojo import Error
+from tilewright.mojo import Error, MojoValue
 
 
 class RaisedValue(TilewrightError):  # noqa: N818  (a value, of any type)
@@ -39,7 +39,7 @@ def as_exception(value: object) -> BaseException:
     return Error(value) if isinstance(value, str) else RaisedValue(value)
 
 
-def payload(caught: BaseException) -> Any:
+def payload(caught: BaseException) -> MojoValue:
     """Return the value that `except e` binds.
 
     >>> payload(as_exception(3))

@@ -12,42 +12,26 @@ from types import ModuleType
 from typing import Any
 
 EXPORTS: dict[str, dict[str, str]] = {
-    "buffer": {
-        "tilewright_mojo.older.buffer": "Dim DimList NDBuffer",
-    },
-    "layout": {
-        "tilewright.mojo.layout": (
-            "AddressSpace All ColMajorLayout ComposedLayout ComptimeInt Coord CoordLike Idx MixedLayout "
-            "PointerStorage RowMajorLayout RuntimeInt Swizzle TensorLayout TensorStorage TileTensor TileTensorIter "
-            "col_major coord coord_to_index_list flatten_leading row_major stack_allocation"
-        ),
-        "tilewright_mojo.older": (
-            "IntTuple LTToTTLayout Layout LayoutList LayoutTensor LayoutTensorIter MakeLayoutList NullableTileTensor "
-            "RuntimeLayout RuntimeTuple UNKNOWN_VALUE composition create_unknown_int_tuple from_numpy lt_to_tt "
-            "print_layout stack_allocation_like to_index_list to_numpy"
-        ),
-    },
-    "layout._fillers": {
-        "tilewright_mojo.older.functions": "arange random",
-    },
+    "buffer": {"tilewright_mojo.older.buffer": "Dim DimList NDBuffer"},
+    "layout": {"tilewright.mojo.layout": "*", "tilewright_mojo.older": "*"},
+    "layout._fillers": {"tilewright_mojo.older.functions": "arange random"},
     "layout.coord": {
-        "tilewright.mojo.layout.coord": "All ComptimeInt Coord CoordLike Idx RuntimeInt coord coord_to_index_list",
+        "tilewright.mojo.layout.coord": "All ComptimeInt Coord CoordLike Idx RuntimeInt coord coord_to_index_list"
     },
     "layout.int_tuple": {
         "tilewright_mojo.older.int_tuple": (
-            "IntTuple UNKNOWN_VALUE abs apply compact_order compatible congruent coord_to_int_tuple "
-            "crd2idx create_unknown_int_tuple depth fill_like flatten idx2crd inner_product is_flat is_int is_tuple "
-            "mul prefix_product product product_each reduce reverse shape_div signum "
-            "size sorted sum to_index_list to_unknown tuple_max tuple_min weakly_compatible weakly_congruent"
-        ),
+            "IntTuple UNKNOWN_VALUE abs apply compact_order compatible congruent coord_to_int_tuple crd2idx "
+            "create_unknown_int_tuple depth fill_like flatten idx2crd inner_product is_flat is_int is_tuple mul "
+            "prefix_product product product_each reduce reverse shape_div signum size sorted sum to_index_list "
+            "to_unknown tuple_max tuple_min weakly_compatible weakly_congruent"
+        )
     },
     "layout.layout": {
         "tilewright_mojo.older.layout": (
             "IntTuple Layout LayoutList MakeLayoutList MakeTileLayoutList apply_tiler blocked_product coalesce "
             "complement composition cosize crd2idx downcast expand_modes_alike expand_strides format_layout "
-            "hierarchical_unzip idx2crd is_row_major logical_divide logical_product make_layout "
-            "make_ordered_layout print_layout right_inverse size sublayout tile_to_shape upcast zip_modes "
-            "zipped_divide"
+            "hierarchical_unzip idx2crd is_row_major logical_divide logical_product make_layout make_ordered_layout "
+            "print_layout right_inverse size sublayout tile_to_shape upcast zip_modes zipped_divide"
         ),
         "tilewright_mojo.older.int_tuple": "flatten",
     },
@@ -65,32 +49,22 @@ EXPORTS: dict[str, dict[str, str]] = {
         "tilewright_mojo.older.functions": "copy",
         "tilewright_mojo.library.system": "unsafe_stack_allocation",
     },
-    "layout.math": {
-        "tilewright_mojo.older.functions": "max mean outer_product_acc sum variance",
-    },
-    "layout.numpy": {
-        "tilewright_mojo.older.functions": "from_numpy to_numpy",
-    },
-    "layout.runtime_layout": {
-        "tilewright_mojo.older.runtime_layout": "RuntimeLayout coalesce make_layout",
-    },
+    "layout.math": {"tilewright_mojo.older.functions": "max mean outer_product_acc sum variance"},
+    "layout.numpy": {"tilewright_mojo.older.functions": "from_numpy to_numpy"},
+    "layout.runtime_layout": {"tilewright_mojo.older.runtime_layout": "RuntimeLayout coalesce make_layout"},
     "layout.runtime_tuple": {
         "tilewright_mojo.older.runtime_tuple": (
             "RuntimeTuple concat crd2idx idx2crd is_int is_tuple prefix_product product shape_div signum to_index_list"
-        ),
+        )
     },
-    "layout.swizzle": {
-        "tilewright.mojo.layout.swizzle": "ComposedLayout Swizzle make_ldmatrix_swizzle make_swizzle",
-    },
-    "layout.tensor_storage": {
-        "tilewright.mojo.layout.tensor_storage": "PointerStorage TensorOps TensorStorage",
-    },
+    "layout.swizzle": {"tilewright.mojo.layout.swizzle": "ComposedLayout Swizzle make_ldmatrix_swizzle make_swizzle"},
+    "layout.tensor_storage": {"tilewright.mojo.layout.tensor_storage": "PointerStorage TensorOps TensorStorage"},
     "layout.tile_layout": {
         "tilewright.mojo.layout.tile_layout": (
             "BlockedProductLayout CoalesceLayout ColMajorLayout Layout RowMajorLayout TensorLayout UpcastLayout "
             "WeaklyCompatible ZippedDivideLayout blocked_product coalesce col_major col_major_nested crd2idx idx2crd "
             "is_compatible_with row_major row_major_nested upcast zipped_divide"
-        ),
+        )
     },
     "layout.tile_tensor": {
         "tilewright.mojo.layout.tile_tensor": "TileTensor TileTensorIter flatten_leading stack_allocation",
@@ -98,10 +72,7 @@ EXPORTS: dict[str, dict[str, str]] = {
         "tilewright_mojo.older.layout_tensor_view": "NullableTileTensor lt_to_tt",
     },
     "std.algorithm": {
-        "tilewright_mojo.library.functional": "elementwise map parallelize sync_parallelize tile unswitch vectorize",
-    },
-    "std.algorithm.functional": {
-        "tilewright_mojo.library.functional": "elementwise map parallelize sync_parallelize tile unswitch vectorize",
+        "tilewright_mojo.library.functional": "elementwise map parallelize sync_parallelize tile unswitch vectorize"
     },
     "std.atomic": {
         "tilewright_mojo.library.atomic": "Atomic Consistency Ordering",
@@ -110,13 +81,13 @@ EXPORTS: dict[str, dict[str, str]] = {
     "std.benchmark": {
         "tilewright_mojo.library.system": (
             "Bench BenchConfig BenchId BenchMetric Bencher Report ThroughputMeasure keep run"
-        ),
+        )
     },
     "std.bit": {
         "tilewright_mojo.library.numbers": (
             "bit_reverse bit_width byte_swap count_leading_zeros count_trailing_zeros is_power_of_two log2_ceil "
             "log2_floor next_power_of_two pop_count prev_power_of_two"
-        ),
+        )
     },
     "std.collections": {
         "tilewright.mojo.memory": "Array InlineArray",
@@ -128,20 +99,13 @@ EXPORTS: dict[str, dict[str, str]] = {
         ),
         "tilewright_mojo.simt": "barrier block_dim block_idx global_idx grid_dim thread_idx",
     },
-    "std.gpu.globals": {
-        "tilewright_mojo.library.threads": "MAX_THREADS_PER_BLOCK_METADATA WARPGROUP_SIZE WARP_SIZE",
-    },
+    "std.gpu.globals": {"tilewright_mojo.library.threads": "MAX_THREADS_PER_BLOCK_METADATA WARPGROUP_SIZE WARP_SIZE"},
     "std.gpu.host": {
         "tilewright_mojo.library.device": (
             "DeviceAttribute DeviceBuffer DeviceContext DeviceFunction Dim GPUInfo HostBuffer get_gpu_target"
-        ),
+        )
     },
-    "std.gpu.host.info": {
-        "tilewright_mojo.library.device": "DeviceAttribute Dim GPUInfo",
-    },
-    "std.gpu.intrinsics": {
-        "tilewright_mojo.library.threads": "Scope ldg threadfence",
-    },
+    "std.gpu.intrinsics": {"tilewright_mojo.library.threads": "Scope ldg threadfence"},
     "std.gpu.memory": {
         "tilewright.mojo.memory": "AddressSpace",
         "tilewright_mojo.library.threads": (
@@ -149,18 +113,12 @@ EXPORTS: dict[str, dict[str, str]] = {
             "async_copy_wait_group external_memory fence_mbarrier_init threadfence"
         ),
     },
-    "std.gpu.primitives.block": {
-        "tilewright_mojo.library.block": "broadcast max min prefix_sum reduce sum",
-    },
+    "std.gpu.primitives.block": {"tilewright_mojo.library.block": "broadcast max min prefix_sum reduce sum"},
     "std.gpu.primitives.cluster": {
         "tilewright_mojo.library.threads": (
             "block_rank_in_cluster cluster_arrive cluster_arrive_relaxed cluster_sync cluster_sync_relaxed "
             "cluster_wait elect_one_sync"
-        ),
-    },
-    "std.gpu.primitives.id": {
-        "tilewright_mojo.simt": "block_dim block_idx global_idx grid_dim thread_idx",
-        "tilewright_mojo.library.threads": "block_id_in_cluster cluster_dim cluster_idx lane_id sm_id warp_id",
+        )
     },
     "std.gpu.primitives.warp": {
         "tilewright_mojo.library.threads": "WARP_SIZE",
@@ -181,10 +139,10 @@ EXPORTS: dict[str, dict[str, str]] = {
     },
     "std.math": {
         "tilewright_mojo.library.math": (
-            "abs acos acosh align_down align_up asin asinh atan atan2 atanh cbrt ceil ceildiv clamp copysign cos "
-            "cosh erf erfc exp exp2 expm1 factorial floor fma gamma gcd hypot iota isclose isfinite isinf isnan lcm "
-            "lgamma log log10 log1p log2 max min pi pow recip remainder round rsqrt sin sinh sqrt tan tanh tau trunc"
-        ),
+            "abs acos acosh align_down align_up asin asinh atan atan2 atanh cbrt ceil ceildiv clamp copysign cos cosh "
+            "erf erfc exp exp2 expm1 factorial floor fma gamma gcd hypot iota isclose isfinite isinf isnan lcm lgamma "
+            "log log10 log1p log2 max min pi pow recip remainder round rsqrt sin sinh sqrt tan tanh tau trunc"
+        )
     },
     "std.memory": {
         "tilewright.mojo.memory": "AddressSpace Pointer Span UnsafePointer alloc",
@@ -194,45 +152,33 @@ EXPORTS: dict[str, dict[str, str]] = {
             "unsafe_memset unsafe_memset_zero unsafe_stack_allocation"
         ),
     },
-    "std.os": {
-        "tilewright_mojo.library.system": "abort getenv",
-    },
+    "std.os": {"tilewright_mojo.library.system": "abort getenv"},
     "std.random": {
         "tilewright_mojo.library.numbers": (
             "rand randint randn randn_float64 random_float64 random_si64 random_ui64 seed shuffle"
-        ),
+        )
     },
     "std.sys": {
-        "tilewright.mojo.builtins": (
-            "align_of alignof bit_width_of bitwidthof simd_width_of simdwidthof size_of sizeof"
-        ),
+        "tilewright.mojo.builtins": "align_of alignof bit_width_of bitwidthof simd_width_of simdwidthof size_of sizeof",
         "tilewright_mojo.library.sys_info": (
-            "CompilationTarget has_accelerator has_amd_gpu_accelerator has_apple_gpu_accelerator "
-            "exit has_nvidia_gpu_accelerator is_64bit is_amd_gpu is_apple_gpu is_gpu is_nvidia_gpu num_logical_cores "
-            "num_physical_cores stderr stdout"
+            "CompilationTarget exit has_accelerator has_amd_gpu_accelerator has_apple_gpu_accelerator "
+            "has_nvidia_gpu_accelerator is_64bit is_amd_gpu is_apple_gpu is_gpu is_little_endian is_nvidia_gpu "
+            "num_logical_cores num_physical_cores simd_byte_width stderr stdout"
         ),
         "tilewright_mojo.program_arguments": (
             "argv get_defined_bool get_defined_dtype get_defined_int get_defined_string is_defined"
         ),
     },
-    "std.sys.info": {
-        "tilewright_mojo.library.sys_info": (
-            "CompilationTarget has_accelerator has_amd_gpu_accelerator has_apple_gpu_accelerator "
-            "has_nvidia_gpu_accelerator is_64bit is_amd_gpu is_apple_gpu is_gpu is_little_endian is_nvidia_gpu "
-            "num_logical_cores num_physical_cores simd_byte_width"
-        ),
-        "tilewright.mojo.builtins": "align_of bit_width_of simd_width_of size_of",
-    },
     "std.testing": {
         "tilewright_mojo.library.system": (
             "TestSuite assert_almost_equal assert_equal assert_equal_pyobj assert_false assert_is assert_is_not "
             "assert_not_equal assert_raises assert_true"
-        ),
+        )
     },
     "std.time": {
         "tilewright_mojo.library.sys_info": (
             "global_perf_counter_ns monotonic perf_counter perf_counter_ns sleep time_function"
-        ),
+        )
     },
     "std.utils": {
         "tilewright.mojo.builtins": "Index IndexList",
@@ -248,44 +194,31 @@ EXPORTS: dict[str, dict[str, str]] = {
 }
 """The names that a module of Mojo exports, by the module that defines them."""
 
-MODULES = {
-    "std.sys.param_env": "std.sys",
-    "std.sys.defines": "std.sys",
-    "std.utils.index": "std.utils",
-    "std.utils.static_tuple": "std.utils",
-    "std.utils.coord": "layout.coord",
-    "std.collections.array": "std.collections",
-    "std.collections.dict": "std.collections",
-    "std.collections.inline_array": "std.collections",
-    "std.collections.list": "std.collections",
-    "std.collections.optional": "std.collections",
-    "std.math.math": "std.math",
-    "std.math.constants": "std.math",
-    "std.memory.unsafe": "std.memory",
-    "std.memory.unsafe_pointer": "std.memory",
-    "std.memory.pointer": "std.memory",
-    "std.memory.span": "std.memory",
-    "std.benchmark.bencher": "std.benchmark",
-    "std.benchmark.compiler": "std.benchmark",
-    "std.testing.testing": "std.testing",
-    "std.gpu.block": "std.gpu.primitives.block",
-    "std.gpu.id": "std.gpu.primitives.id",
-    "std.gpu.warp": "std.gpu.primitives.warp",
-    "max.gpu": "std.gpu",
-    "max.gpu.globals": "std.gpu.globals",
-    "max.gpu.host": "std.gpu.host",
-    "max.gpu.host.compile": "std.gpu.host",
-    "max.gpu.host.info": "std.gpu.host.info",
-    "max.gpu.intrinsics": "std.gpu.intrinsics",
-    "max.gpu.memory": "std.gpu.memory",
-    "max.gpu.primitives": "std.gpu.primitives",
-    "max.gpu.primitives.block": "std.gpu.primitives.block",
-    "max.gpu.primitives.cluster": "std.gpu.primitives.cluster",
-    "max.gpu.primitives.id": "std.gpu.primitives.id",
-    "max.gpu.primitives.warp": "std.gpu.primitives.warp",
-    "max.gpu.sync": "std.gpu.sync",
+_ALIASES = {
+    "std.sys": "std.sys.param_env std.sys.defines std.sys.info",
+    "std.utils": "std.utils.index std.utils.static_tuple",
+    "layout.coord": "std.utils.coord",
+    "std.collections": (
+        "std.collections.array std.collections.dict std.collections.inline_array std.collections.list "
+        "std.collections.optional"
+    ),
+    "std.math": "std.math.math std.math.constants",
+    "std.memory": "std.memory.unsafe std.memory.unsafe_pointer std.memory.pointer std.memory.span",
+    "std.benchmark": "std.benchmark.bencher std.benchmark.compiler",
+    "std.testing": "std.testing.testing",
+    "std.gpu.primitives.block": "std.gpu.block",
+    "std.gpu": "std.gpu.id std.gpu.primitives.id",
+    "std.gpu.primitives.warp": "std.gpu.warp",
+    "std.algorithm": "std.algorithm.functional",
+    "std.gpu.host": "std.gpu.host.info std.gpu.host.compile",
 }
-"""Other names of modules; `max.gpu` is the newer one of `std.gpu`."""
+"""Other names of modules, by the name in `EXPORTS`."""
+MODULES = {other: name for name, others in _ALIASES.items() for other in others.split()}
+MODULES |= {  # the newer names of `std.gpu`
+    f"max{name.removeprefix('std')}": MODULES.get(name, name)
+    for name in (*EXPORTS, *MODULES)
+    if name.startswith("std.gpu")
+}
 _HOME = __name__.rpartition(".")[0]
 _DIALECT = (
     "tilewright.mojo.",
@@ -305,13 +238,17 @@ def is_of_dialect(module: str) -> bool:
 
 
 def load_names(homes: Mapping[str, str]) -> dict[str, Any]:
-    """Return the values of names, which `homes` lists by the module that defines them.
+    """Return the values of names, which `homes` lists by the module that defines them; * is all that it lists.
 
     >>> load_names({"math": "pi"})
     {'pi': 3.141592653589793}
     """
-    modules = {home: import_module(home) for home in homes}
-    return {name: getattr(modules[home], name) for home, names in homes.items() for name in names.split()}
+    modules = [(import_module(home), names) for home, names in homes.items()]
+    return {
+        name: getattr(module, name)
+        for module, names in modules
+        for name in (module.__all__ if names == "*" else names.split())
+    }
 
 
 class MojoModule(ModuleType):

@@ -7,7 +7,7 @@ import operator
 from functools import cmp_to_key, partial
 from typing import Any
 
-from tilewright.mojo import Error, Float64, Int, MutAnyOrigin, brackets, format_value
+from tilewright.mojo import Error, Float64, Int, MojoValue, MutAnyOrigin, Origin, TypeBrackets, brackets, format_value
 
 from . import types
 from .errors import fail_assertion
@@ -24,7 +24,7 @@ def print_values(*values: Any, sep: str = " ", end: str = "\n", flush: bool = Fa
     print(*[format_value(value) for value in values], sep=sep, end=end, flush=flush, file=file)
 
 
-def origin_of(*_: Any) -> Any:
+def origin_of(*_: Any) -> Origin:
     """Return the origin of a value: any, since Python keeps memory alive.
 
     >>> origin_of(3).mut
@@ -43,7 +43,7 @@ def swap(left: object, right: object) -> None:
     raise TypeError("swap exchanges two variables; it cannot be passed as a value")
 
 
-def atof(text: object) -> Any:
+def atof(text: object) -> MojoValue:
     """Return the number that a text says.
 
     >>> float(atof("1.5"))
@@ -74,54 +74,30 @@ def _compare(is_less: Any, left: Any, right: Any) -> int:
     return -1 if is_less(left, right) else int(bool(is_less(right, left)))
 
 
-class DebugAssert:
+@brackets
+def debug_assert(parameters: object, condition: object, *message: Any, **_: Any) -> None:
     """`debug_assert(condition, message)`; its parameters, which choose when it is checked, have no meaning here.
 
-    >>> DebugAssert()["safe"](True, "never")
+    >>> debug_assert["safe"](True, "never")
     """
-
-    def __call__(self, condition: object, *message: Any, **_: Any) -> None:
-        holds = condition() if callable(condition) else condition
-        if not holds:
-            fail_assertion(lambda: "".join(map(str, message)) or "assertion failed")
-
-    def with_parameters(self, *_: Any, **__: Any) -> DebugAssert:
-        """Return the function itself, whatever the parameters.
-
-        >>> DebugAssert().with_parameters(assert_mode="safe")(True)
-        """
-        return self
-
-    __getitem__ = with_parameters
+    holds = condition() if callable(condition) else condition
+    if not holds:
+        fail_assertion(lambda: "".join(map(str, message)) or "assertion failed")
 
 
-class Constrained:
+@brackets
+def constrained(parameters: tuple[Any, ...], cond: object = True, **named: Any) -> None:
     """`constrained[condition, message]()`: an assertion at compile time.
 
-    >>> Constrained()[True, "never"]()
+    >>> constrained[True, "never"]()
     """
-
-    def with_parameters(self, condition: object, *message: Any, **named: Any) -> Any:
-        """Return a function that checks the condition.
-
-        >>> Constrained().with_parameters(True)()
-        """
-        text = [*message, *named.values()]
-        return lambda: None if condition else fail_assertion(lambda: "".join(map(str, text)) or "constraint failed")
-
-    def __getitem__(self, parameters: Any) -> Any:
-        return self.with_parameters(*(parameters if isinstance(parameters, tuple) else (parameters,)))
+    condition, *message = (*parameters, *named.values()) if parameters else (cond, *named.values())
+    if not condition:
+        fail_assertion(lambda: "".join(map(str, message)) or "constraint failed")
 
 
-class Some:
-    """`Some[Trait]`: any type with a trait, in the type of an argument.
-
-    >>> Some()[int] is int
-    True
-    """
-
-    def __getitem__(self, trait: Any) -> Any:
-        return trait
+Some = TypeBrackets(lambda trait: trait)
+"""`Some[Trait]`: any type with a trait, in the type of an argument."""
 
 
 def _trait(name: str, *methods: str) -> Trait:
@@ -184,9 +160,9 @@ PRELUDE: dict[str, Any] = {
     "__origin_of": origin_of,
     "__type_of": types.type_of,
     "swap": swap,
-    "debug_assert": DebugAssert(),
-    "constrained": Constrained(),
-    "Some": Some(),
+    "debug_assert": debug_assert,
+    "constrained": constrained,
+    "Some": Some,
     "NoneType": type(None),
     "Tuple": tuple,
     "StringLiteral": types.String,

@@ -11,7 +11,7 @@ from types import FrameType
 from typing import Any
 
 from tilewright.errors import FormatError
-from tilewright.mojo import DType, as_dtype, brackets
+from tilewright.mojo import DType, brackets
 
 PROGRAM_MARK = "mojo·program"  # a global of every program, under a name that none can spell
 _NONE = ("mojo",)
@@ -68,7 +68,7 @@ def _read_bool(text: str) -> bool:
 
 
 def _read_dtype(text: str) -> DType:
-    return as_dtype(text)
+    return DType.of(text)
 
 
 def _lookup(read: Callable[[str], Any], what: str) -> brackets[Any]:

@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 from tilewright.errors import CoordinateError, FormatError
 from tilewright.layout import as_integer
-from tilewright.mojo import SIMD, Bool, DType, Int, SIMDType, brackets, format_value
+from tilewright.mojo import SIMD, Bool, DType, Int, MojoValue, SIMDType, brackets, format_value
 
 from .exports import is_of_dialect
 
@@ -113,7 +112,6 @@ _UNNAMED = frozenset(
         "BlockFunction",
         "CopyPlan",
         "FailedAssertion",
-        "IndexEntries",
         "IndexListType",
         "LabelledStore",
         "MemoryArray",
@@ -165,7 +163,7 @@ def _is_type_of_mojo(kind: type) -> bool:
 
 
 @brackets
-def rebind(parameters: tuple[Any, ...], value: object, **named: Any) -> Any:
+def rebind(parameters: tuple[Any, ...], value: object, **named: Any) -> MojoValue:
     """`rebind[type](value)`: the same value; what a compiler cannot prove, it need not prove here.
 
     >>> rebind[Int](3)
@@ -180,26 +178,14 @@ def rebind(parameters: tuple[Any, ...], value: object, **named: Any) -> Any:
 rebind_var = trait_downcast = rebind
 
 
-class _Materialize:
+@brackets
+def materialize(parameters: tuple[Any, ...], **named: Any) -> MojoValue:
     """`materialize[value]()`: the value, which compile time and run time share here.
 
     >>> materialize[3]()
     3
     """
-
-    def __getitem__(self, value: Any) -> Callable[[], Any]:
-        return lambda: value
-
-    def with_parameters(self, *values: Any, **named: Any) -> Callable[[], Any]:
-        """Return the function that gives the value."""
-        (value,) = (*values, *named.values())
-        return lambda: value
-
-    def __repr__(self) -> str:
-        return "materialize"
-
-
-materialize = _Materialize()
+    return (*parameters, *named.values())[0]
 
 
 class StaticTuple(list[Any]):

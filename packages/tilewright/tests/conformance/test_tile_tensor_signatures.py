@@ -133,7 +133,7 @@ def describe(result):
     if isinstance(result, tuple):
         return [describe(part) for part in result]
     if isinstance(result, tw.TileTensor):
-        dynamic = [str(getattr(leaf, "DTYPE", "")) for leaf in result._core_layout.shape]
+        dynamic = [str(getattr(leaf, "DTYPE", "")) for leaf in result._native_layout.shape]
         return (
             *(str(result.layout), result.offset, result.static_shape, result.static_stride, result.element_size),
             *(result.mut, result.address_space, str(result.dtype), dynamic),

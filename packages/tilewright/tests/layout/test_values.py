@@ -13,11 +13,12 @@ import tilewright as tw
 from tilewright import ComposedLayout, Layout, LayoutError, Place, Swizzle, addr, bank, col_major, cute, row_major
 from tilewright.layout import Guard
 from tilewright.layout.modes import extend_domain, scale
-from tilewright.mojo.layout import Idx
+from tilewright.mojo.layout import Idx, MixedLayout
 from tilewright.mojo.layout.coord import is_dynamic
-from tilewright.mojo.layout.tile_layout import from_core as known
 
 from .strategies import layouts, leaves, named_layouts, nested_like, place_by_hand, shapes, size_of
+
+known = MixedLayout.wrap
 
 
 def depth_by_hand(tree):

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 from tilewright.errors import LayoutError
-from tilewright.mojo import SIMD, MemoryType, SIMDType, Span, build_vector
+from tilewright.mojo import SIMD, MemoryType, MojoValue, SIMDType, Span
 
 from ..collections import List, Optional
 from ..simt.kernel_thread import coroutine_twin
@@ -32,7 +32,7 @@ class Initializer:
     def __init__(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
         self.arguments, self.keywords = arguments, keywords
 
-    def make(self, kind: Any) -> Any:
+    def make(self, kind: Any) -> MojoValue:
         """Return a value of a type from the arguments.
 
         >>> Initializer((), {"real": 1.0}).make(complex)
@@ -64,7 +64,7 @@ class FunctionType:
         return "def(...)"
 
 
-def convert(value: Any, kind: Any) -> Any:
+def convert(value: Any, kind: Any) -> MojoValue:
     """Return a value as one of a type, if Mojo converts it without being asked to; else the value itself.
 
     >>> from tilewright.mojo.simd import Float32
@@ -90,7 +90,7 @@ def convert(value: Any, kind: Any) -> Any:
     return value if implicit is None else implicit(value)
 
 
-def convert_like(value: object, other: object) -> Any:
+def convert_like(value: object, other: object) -> MojoValue:
     """Return a number as one of the type that a variable has already.
 
     >>> from tilewright.mojo.simd import Float32
@@ -134,7 +134,7 @@ def fits(value: Any, kind: Any) -> int:
     return CONVERTED if value.__class__ is Initializer else 0
 
 
-def copy_value(value: Any) -> Any:
+def copy_value(value: Any) -> MojoValue:
     """Return what a second variable gets: a copy of a struct that is copied implicitly, else the value itself.
 
     >>> copy_value(3)
@@ -142,7 +142,7 @@ def copy_value(value: Any) -> Any:
     """
     kind = value.__class__
     if kind is SIMD:  # elements of a vector can be assigned; a scalar cannot change
-        return value if value.size == 1 else build_vector(SIMD, value.dtype, value.value.copy())
+        return value if value.size == 1 else value.__copy__()
     copy = getattr(kind, "copy_implicitly", None)
     return value if copy is None else copy(value)
 
@@ -504,7 +504,7 @@ class Function:
     def __getitem__(self, parameters: Any) -> Any:
         return self.with_parameters(*(parameters if isinstance(parameters, tuple) else (parameters,)))
 
-    def with_parameters(self, *given: Any, **named: Any) -> Any:
+    def with_parameters(self, *given: Any, **named: Any) -> MojoValue:
         """Return the function with parameters in brackets; those that are left are inferred when it is called."""
         if named:
             return self._bind(given, named)
@@ -541,7 +541,7 @@ class Function:
     def __get__(self, owner: object, kind: object = None) -> Any:
         return self if owner is None else BoundFunction(self, owner)
 
-    def suspending(self) -> Any:
+    def suspending(self) -> MojoValue:
         """Return what to call inside a kernel, where functions may have to wait."""
         return partial(self._call_suspending, (), {}, ())
 
@@ -607,11 +607,11 @@ class ParametrizedFunction:
     def __getitem__(self, parameters: Any) -> Any:
         return self.with_parameters(*(parameters if isinstance(parameters, tuple) else (parameters,)))
 
-    def with_parameters(self, *given: Any, **named: Any) -> Any:
+    def with_parameters(self, *given: Any, **named: Any) -> MojoValue:
         """Return the function with more parameters."""
         return ParametrizedFunction(self.function, (*self.given, *given), {**self.named, **named}, self.first)
 
-    def suspending(self) -> Any:
+    def suspending(self) -> MojoValue:
         """Return what to call inside a kernel."""
         return partial(self.function._call_suspending, self.given, self.named, self.first)
 
@@ -642,7 +642,7 @@ class ParametricAlias:
     def __getitem__(self, parameters: Any) -> Any:
         return self.with_parameters(*(parameters if isinstance(parameters, tuple) else (parameters,)))
 
-    def with_parameters(self, *given: Any, **named: Any) -> Any:
+    def with_parameters(self, *given: Any, **named: Any) -> MojoValue:
         """Return the value for these parameters."""
         known = bind_given(self.__name__, self.parameters, given, named)
         if known is None:

@@ -465,10 +465,7 @@ class FunctionLowerer(StatementLowerer):
         maker = f"{name}·captures"
         values: list[ast.expr] = [support("copy_value", [self.lower(load(copy, node))], node) for copy in copies]
         made = at(ast.Call(func=load(maker, node), args=values, keywords=[]), node)
-        return [
-            define(maker, _parameters(copies, node), with_outer(scope, body, node), node),
-            assign(name, made, node),
-        ]
+        return [define(maker, _parameters(copies, node), with_outer(scope, body, node), node), assign(name, made, node)]
 
     def _captured_copies(self, node: FunctionNode) -> list[str]:
         """Return the variables that a closure copies when it is made."""

@@ -24,8 +24,8 @@ from typing import Any
 
 from tilewright.formats import ScalarFormat
 from tilewright.layout import Layout, LayoutLike, Swizzle
-from tilewright.mojo import Error, brackets
-from tilewright.tensor import TileTensor, View
+from tilewright.mojo import Error, MojoValue, brackets
+from tilewright.tensor import TileTensor
 
 from ..exports import MojoModule, is_of_dialect
 from ..simt.kernel_thread import Dim, ThreadValue
@@ -49,6 +49,7 @@ _TEXT = words(
     "as_bytes capitalize center copy count endswith find isdigit islower isprintable isspace isupper join ljust lower "
     "lstrip removeprefix removesuffix replace rfind rjust rstrip split splitlines startswith strip title upper zfill"
 )
+_VIEW = next(kind for kind in TileTensor.__mro__ if "layout" in vars(kind))  # what describes every tensor
 NATIVE: dict[type, frozenset[str]] = {
     bool: _NUMBER,
     int: _NUMBER,
@@ -70,7 +71,7 @@ NATIVE: dict[type, frozenset[str]] = {
     LayoutLike: words("cosize depth rank shape size"),
     Layout: words("cosize mode offset shape stride"),
     Swizzle: words("base bits cosize shift size"),
-    View: words("dtype element_layout element_size is_row_major layout offset origin rank shape size"),
+    _VIEW: words("dtype element_layout element_size is_row_major layout offset origin rank shape size"),
     TileTensor: words(
         "bitcast coalesce copy_from distribute distribute_with_offset fill load reshape slice split store tile "
         "tile_with_offset transpose vectorize"
@@ -105,7 +106,7 @@ class Exports:
     def __getitem__(self, name: str) -> Any:
         raise NotImplementedError
 
-    def parametrized_type(self) -> Any:
+    def parametrized_type(self) -> type:
         """Return what `type_of` tells of a program: nothing that could run another one."""
         return HiddenValue
 
@@ -114,7 +115,7 @@ _seen: set[tuple[type, str]] = set()  # members of values that passed, by class 
 _SEEN = 1 << 16  # entries at most: classes of programs that ended should not live on
 
 
-def visible(value: Any, name: str) -> Any:
+def visible(value: Any, name: str) -> MojoValue:
     """Return the value, if a program may read its member `name`; raise AttributeError otherwise.
 
     >>> visible("text", "upper").upper()
@@ -164,7 +165,7 @@ class Answers:
         return object.__getattribute__(self, "_answer")(name)
 
 
-def assignable(value: object, name: str) -> Any:
+def assignable(value: object, name: str) -> MojoValue:
     """Return the value, if a program may assign its member `name`; raise AttributeError otherwise.
 
     >>> assignable(3, "size")
@@ -176,7 +177,7 @@ def assignable(value: object, name: str) -> Any:
     return value
 
 
-def read_member(value: object, name: str, default: object) -> Any:
+def read_member(value: object, name: str, default: object) -> MojoValue:
     """Return a member that a program may read, or a default if there is none.
 
     >>> read_member(3, "__class__", None) is None

@@ -8,6 +8,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+from tilewright.mojo import MojoValue
+
 from ..exports import MODULES, is_module
 from .members import HOME, Exports, is_exported
 from .tokens import NOT_YET, suggest, words
@@ -72,7 +74,7 @@ def find_module_of(name: str) -> str | None:
     return next((module for module in SEARCHED if name in exported_names(import_module(f"{HOME}.{module}"))), None)
 
 
-def get_member(module: object, name: str, module_name: str) -> Any:
+def get_member(module: object, name: str, module_name: str) -> MojoValue:
     """Return a name that a module exports, or a module inside it.
 
     >>> get_member(import_from_dialect("layout"), "TileTensor", "layout").__name__

@@ -10,7 +10,7 @@ from string import Formatter
 from typing import Any, ClassVar
 
 from tilewright.errors import FormatError, LayoutError
-from tilewright.mojo import Bool, Error, Int, SIMDType, UInt8, UInt32, as_dtype, format_value
+from tilewright.mojo import Bool, DType, Error, Int, MojoValue, SIMDType, UInt8, UInt32, format_value
 
 from ..collections import List
 from ..errors import payload
@@ -182,12 +182,12 @@ class StructValue:
         return False
 
     @classmethod
-    def convert_implicitly(cls, value: object) -> Any:
+    def convert_implicitly(cls, value: object) -> MojoValue:
         """Return the value converted, if a constructor takes it implicitly."""
         make: Any = cls
         return make(value) if cls.converts_implicitly(value) else value
 
-    def copy(self) -> Any:
+    def copy(self) -> MojoValue:
         """Return a copy: by the struct's own constructor, or field by field."""
         cls = type(self)
         new: Any = cls.__new__(cls)
@@ -226,7 +226,7 @@ class StructValue:
     def __hash__(self) -> int:
         return hash(tuple(getattr(self, name) for name in self.__fields__))
 
-    def get_subscript(self, *position: Any, **named: Any) -> Any:
+    def get_subscript(self, *position: Any, **named: Any) -> MojoValue:
         """Return an element: brackets with keywords, or empty ones."""
         return self.element_of(*position, **named)  # type: ignore[attr-defined]
 
@@ -235,7 +235,7 @@ class StructValue:
         self.assign_element(*position, value, **named)  # type: ignore[attr-defined]
 
 
-def copy_field(value: object) -> Any:
+def copy_field(value: object) -> MojoValue:
     """Return a copy of a field: of containers and structs, with all that they hold.
 
     >>> copy_field([1])
@@ -294,7 +294,7 @@ def _bound(member: Any, owner: Any) -> Callable[..., Any]:
 
 
 def _return_self(member: object) -> Callable[..., Any]:
-    def change(self: object, other: object) -> Any:
+    def change(self: object, other: object) -> MojoValue:
         _bound(member, self)(other)
         return self
 
@@ -311,7 +311,7 @@ def _takes(member: Any, count: int) -> bool:
 
 
 def _spread_index(member: object, extra: int) -> Callable[..., Any]:
-    def access(self: object, index: object, *value: Any) -> Any:
+    def access(self: object, index: object, *value: Any) -> MojoValue:
         if isinstance(index, tuple) and _takes(member, 1 + len(index) + extra):
             return _bound(member, self)(*index, *value)
         return _bound(member, self)(index, *value)
@@ -320,7 +320,7 @@ def _spread_index(member: object, extra: int) -> Callable[..., Any]:
 
 
 def _adapt_exit(member: Any) -> Callable[..., Any]:
-    def leave(self: Any, kind: object = None, error: Any = None, traceback: object = None) -> Any:
+    def leave(self: Any, kind: object = None, error: Any = None, traceback: object = None) -> MojoValue:
         if error is not None and _takes(member, 2):
             return _bound(member, self)(payload(error))
         if _takes(member, 1):
@@ -512,7 +512,7 @@ def write_text(value: Any, *parts: Any) -> Any:
     return value
 
 
-def call_writing(function: Callable[..., Any], arguments: tuple[Any, ...], position: int) -> Any:
+def call_writing(function: Callable[..., Any], arguments: tuple[Any, ...], position: int) -> MojoValue:
     """Return an argument after a function wrote to it: a text grows, others are written to.
 
     >>> call_writing(lambda number, writer: writer.write(number), (3, "n = "), 1)
@@ -555,9 +555,9 @@ class NumberMembers:
     def __init__(self, value: object) -> None:
         self._number = value
         if not isinstance(value, tuple):
-            self.cast = SIMDType(as_dtype("float64" if isinstance(value, float) else "int64"), 1)(value).cast
+            self.cast = SIMDType(DType.of("float64" if isinstance(value, float) else "int64"), 1)(value).cast
 
-    def copy(self) -> Any:
+    def copy(self) -> MojoValue:
         """Return the number.
 
         >>> NumberMembers(3).copy()

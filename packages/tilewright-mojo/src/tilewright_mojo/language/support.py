@@ -13,8 +13,8 @@ from types import CodeType
 from typing import Any
 
 from tilewright.errors import TilewrightError
-from tilewright.mojo import Cells, Float64, Pointer, bind_parameters
-from tilewright.tensor import View
+from tilewright.mojo import Cells, Float64, MojoValue, Pointer, brackets
+from tilewright.tensor import TileTensor
 
 from ..collections import Dict, List, Optional, Set
 from ..errors import FailedAssertion, Raised, as_exception, fail_assertion, payload
@@ -56,7 +56,7 @@ from .structs import (
 from .tokens import MojoSourceError, is_magic, suggest
 
 
-def subscript(value: object, position: tuple[Any, ...], named: dict[str, Any]) -> Any:
+def subscript(value: object, position: tuple[Any, ...], named: dict[str, Any]) -> MojoValue:
     """Return `value[position, named]` where Python's brackets cannot say it: with keywords, empty, or a tuple inside.
 
     >>> subscript([1, 2], (0,), {})
@@ -65,7 +65,7 @@ def subscript(value: object, position: tuple[Any, ...], named: dict[str, Any]) -
     if isinstance(value, str):
         value = Text(value)
     get = getattr(type(value), "get_subscript", None)  # not of the value itself, which may be a type
-    return bind_parameters(value, position, named) if get is None else get(value, *position, **named)
+    return brackets.bind(value, position, named) if get is None else get(value, *position, **named)
 
 
 def set_subscript(value: Any, position: tuple[Any, ...], named: dict[str, Any], entry: Any) -> None:
@@ -120,7 +120,7 @@ def write_subscript(owner: object, position: tuple[Any, ...], named: dict[str, A
     set_subscript(owner, position, named, value)
 
 
-def change_in_place(value: object, name: str, other: object) -> Any:
+def change_in_place(value: object, name: str, other: object) -> MojoValue:
     """Return a value after `value.__iadd__(other)` and the like, which numbers of Python do not have.
 
     >>> change_in_place(3, "__iadd__", 4)
@@ -156,7 +156,7 @@ class PlaceMemory:
         self.write(value)
 
 
-def point_to(read: Callable[[], Any], write: Callable[[Any], None]) -> Any:
+def point_to(read: Callable[[], Any], write: Callable[[Any], None]) -> Pointer:
     """Return a pointer to a place that two functions read and write.
 
     >>> values = [1, 2]
@@ -167,7 +167,7 @@ def point_to(read: Callable[[], Any], write: Callable[[Any], None]) -> Any:
     return Pointer(Cells(memory, type_of(read())), 0)
 
 
-def divide(left: Any, right: Any) -> Any:
+def divide(left: Any, right: Any) -> MojoValue:
     """Return `left / right`: of two integers the quotient without its fraction.
 
     >>> divide(-7, 2), divide(7.0, 2)
@@ -179,13 +179,13 @@ def divide(left: Any, right: Any) -> Any:
     return left / right
 
 
-def as_immutable(value: object) -> Any:
+def as_immutable(value: object) -> MojoValue:
     """Return a tensor as one that cannot be written; other values as they are.
 
     >>> as_immutable(3)
     3
     """
-    return value.as_immut() if isinstance(value, View) and value.mut else value  # type: ignore[attr-defined]
+    return value.as_immut() if isinstance(value, TileTensor) and value.mut else value  # type: ignore[attr-defined]
 
 
 def indices(values: Any) -> Iterable[Any]:
@@ -197,7 +197,7 @@ def indices(values: Any) -> Iterable[Any]:
     return list(values) if isinstance(values, dict) else range(len(values))
 
 
-def make_list(values: Iterable[Any]) -> Any:
+def make_list(values: Iterable[Any]) -> MojoValue:
     """Return a list literal.
 
     >>> len(make_list([1, 2]))
@@ -211,7 +211,7 @@ def make_list(values: Iterable[Any]) -> Any:
     return made
 
 
-def make_dict(values: dict[Any, Any]) -> Any:
+def make_dict(values: dict[Any, Any]) -> MojoValue:
     """Return a dictionary literal.
 
     >>> make_dict({1: 2})[1]
@@ -220,7 +220,7 @@ def make_dict(values: dict[Any, Any]) -> Any:
     return Dict(values)
 
 
-def make_set(values: Iterable[Any]) -> Any:
+def make_set(values: Iterable[Any]) -> MojoValue:
     """Return a set literal.
 
     >>> len(make_set([1, 1]))

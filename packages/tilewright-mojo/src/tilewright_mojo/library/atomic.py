@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any
 
 from tilewright.errors import FormatError
-from tilewright.mojo import DType, Pointer, as_dtype, brackets, make_scalar, new_memory, number_type_of, scalar_of
+from tilewright.mojo import DType, MojoValue, Pointer, Scalar, alloc, brackets, operand_of
 
 from ..simt.collectives import locate_scalar, update_scalar
 from .warp import larger, smaller
@@ -36,9 +36,9 @@ Consistency = Ordering
 
 def _scalar(store: Any, number: object) -> Any:
     """Return a number of memory as Mojo's scalar."""
-    dtype = as_dtype(store.format)
+    dtype = DType.of(store.format)
     plain = number.item() if hasattr(number, "item") else number
-    return plain if dtype is DType.int else make_scalar(dtype, plain)
+    return plain if dtype is DType.int else Scalar[dtype](plain)
 
 
 def _update(target: object, change: Callable[[Any], Any] | None, reads: bool = True) -> Any:
@@ -50,9 +50,9 @@ def _update(target: object, change: Callable[[Any], Any] | None, reads: bool = T
     if store.format is None:
         raise FormatError("an atomic operation needs memory of numbers")
 
-    def convert(old: object) -> Any:
+    def convert(old: object) -> MojoValue:
         assert change is not None
-        return scalar_of(change(_scalar(store, old)), store.format)
+        return operand_of(Scalar[DType.of(store.format)](old), change(_scalar(store, old)))
 
     return _scalar(store, update_scalar(store, place, None if change is None else convert, reads))
 
@@ -93,11 +93,9 @@ class Atomic:
     (Int32(5), Int32(7))
     """
 
-    def __init__(self, value: object = 0, kind: object = None) -> None:
-        dtype = number_type_of(kind) if kind is not None else getattr(value, "dtype", as_dtype("int64"))
-        if dtype is None:
-            raise FormatError(f"Atomic needs a number type, got {kind!r}")
-        self.pointer = Pointer(new_memory(dtype, 1), 0)
+    def __init__(self, value: object = 0, kind: Any = None) -> None:
+        dtype = getattr(value, "dtype", DType.int64) if kind is None else DType.of(kind)
+        self.pointer = alloc[dtype](1)
         self.pointer[0] = value
 
     @classmethod
@@ -123,7 +121,7 @@ class Atomic:
     _xchg = exchange
 
     @property
-    def value(self) -> Any:
+    def value(self) -> MojoValue:
         """Return the number.
 
         >>> Atomic["int32"](3).value

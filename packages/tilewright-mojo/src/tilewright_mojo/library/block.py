@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tilewright.layout import as_integer
-from tilewright.mojo import brackets
+from tilewright.mojo import MojoValue, brackets
 
 from ..simt import collectives
 from .warp import larger, smaller
@@ -24,7 +24,7 @@ class BlockFunction(brackets[Any]):
 def _reduction(join: Callable[[Any, Any], Any]) -> BlockFunction:
     def call(
         parameters: tuple[Any, ...], val: object, broadcast: object = None, block_size: object = None, **named: Any
-    ) -> Any:
+    ) -> MojoValue:
         flags = [entry for entry in parameters if isinstance(entry, bool)]
         to_all = bool(flags[0]) if flags else broadcast is None or bool(broadcast)
         return collectives.block_reduce(val, join, to_all)

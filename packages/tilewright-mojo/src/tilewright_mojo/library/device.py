@@ -15,27 +15,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tilewright.copying import DEVICE_ENGINES, DeviceArray, aligned_empty, load_engine
+from tilewright.copying import DEVICE_ENGINES, DeviceArray, load_engine
 from tilewright.copying import copy as copy_elements
 from tilewright.errors import CoordinateError, LayoutError, TransferError
-from tilewright.formats import ScalarFormat, fit_values
+from tilewright.formats import ScalarFormat
 from tilewright.layout import as_integer
-from tilewright.mojo import (
-    DType,
-    MemoryArray,
-    MemoryMeta,
-    MemoryType,
-    Pointer,
-    Span,
-    as_dtype,
-    as_vector,
-    brackets,
-    format_value,
-    memory_type,
-    numbers_of,
-    scalar_format,
-    zeroed,
-)
+from tilewright.mojo import DType, MemoryArray, MemoryType, Pointer, Span, alloc, brackets, format_value
 from tilewright.tensor import DeviceMemory, Store
 
 from ..program_arguments import is_program_running
@@ -118,66 +103,18 @@ class GPUInfo:
 _MAX_SHOWN = 1000  # elements of a buffer that are printed; of more, the first and the last three
 
 
-class DeviceBuffer(metaclass=MemoryMeta):
-    """Memory of a device, made by `DeviceContext.enqueue_create_buffer`.
+class _Buffer(MemoryArray):
+    """Memory that a context made: of its device, or of the host for copies to it."""
 
-    >>> from tilewright_mojo.std.gpu.host import DeviceContext
-    >>> len(DeviceContext().enqueue_create_buffer["float32"](16))
-    16
-    """
-
-    _memory_name = "DeviceBuffer"
+    __slots__ = ("_context",)
     __bracketed__: ClassVar[tuple[str, ...]] = ("type",)
-
-    def __init__(self, context: DeviceContext, element: ScalarFormat, size: int, array: Any = None) -> None:
-        self._context = context
-        self._element = element = scalar_format(element)
-        home = context.home
-        if array is None:
-            array = zeroed(size, element.dtype) if home is None else home.empty((size,), element)
-            self._written: bytearray | None = bytearray(array.nbytes) if home is None else None
-        else:
-            self._written = None
-        self.device_memory = DeviceMemory(element, array)
+    _memory_name: ClassVar[str]
+    __eq__, __hash__ = object.__eq__, object.__hash__  # type: ignore[assignment]
+    _context: DeviceContext
 
     @classmethod
     def _with_parameters(cls, *parameters: Any, **named: Any) -> MemoryType:
-        """Return the type `DeviceBuffer[dtype]`.
-
-        >>> DeviceBuffer.with_parameters("float32")
-        DeviceBuffer[DType.float32]
-        """
-        return memory_type(cls, (*parameters, *named.values()))
-
-    @classmethod
-    def _of_type(cls, kind: MemoryType, _: DeviceContext, pointer: Any, size: Any, **__: Any) -> DeviceBuffer:
-        """Return `DeviceBuffer[dtype](ctx, pointer, size, owning=False)`: a buffer over memory of another."""
-        owner = getattr(getattr(pointer, "memory", None), "origin", None)
-        if not isinstance(owner, DeviceBuffer):
-            raise LayoutError("a DeviceBuffer takes a pointer to memory of a device, such as buffer.unsafe_ptr()")
-        return owner.create_sub_buffer[kind.dtype or owner.dtype](pointer.offset, size)
-
-    @property
-    def dtype(self) -> DType:
-        """Return the number type.
-
-        >>> from tilewright_mojo.std.gpu.host import DeviceContext
-        >>> DeviceContext().enqueue_create_buffer["float32"](16).dtype
-        DType.float32
-        """
-        return as_dtype(self._element)
-
-    type = dtype
-
-    @property
-    def memory(self) -> Store:
-        """Return the memory, which only kernels can access.
-
-        >>> from tilewright_mojo.std.gpu.host import DeviceContext
-        >>> DeviceContext().enqueue_create_buffer["float32"](16).memory.is_on_host
-        False
-        """
-        return Store(self.device_memory, self._element, self, False)
+        return MemoryType.of(cls, (*parameters, *named.values(), None)[0])
 
     def context(self) -> DeviceContext:
         """Return the context that the buffer was made by.
@@ -188,69 +125,6 @@ class DeviceBuffer(metaclass=MemoryMeta):
         True
         """
         return self._context
-
-    def unsafe_ptr(self) -> Pointer:
-        """Return a pointer to the first scalar, which only kernels can follow.
-
-        >>> from tilewright_mojo.std.gpu.host import DeviceContext
-        >>> DeviceContext().enqueue_create_buffer["int8"](1).unsafe_ptr().offset
-        0
-        """
-        return Pointer(self.memory, 0)
-
-    take_ptr = device_ptr = unsafe_ptr
-
-    def __len__(self) -> int:
-        return self.device_memory.size
-
-    def __getitem__(self, k: Any) -> Any:
-        return self.unsafe_ptr()[k]
-
-    def __setitem__(self, k: object, value: Any) -> None:
-        self.unsafe_ptr()[k] = value
-
-    @brackets
-    def create_sub_buffer(self, parameters: tuple[Any, ...], offset: object, size: object, **_: Any) -> DeviceBuffer:
-        """Return a part, `buffer.create_sub_buffer[dtype](offset, size)`: `size` scalars from `offset` on.
-
-        >>> from tilewright_mojo.std.gpu.host import DeviceContext
-        >>> len(DeviceContext().enqueue_create_buffer["int8"](8).create_sub_buffer["int8"](2, 4))
-        4
-        """
-        array = self._host_array("create_sub_buffer")
-        element = scalar_format(parameters[0]) if parameters else self._element
-        view = array if element.dtype == array.dtype else array.view(element.dtype)
-        first, count = int(as_integer(offset, "an offset")), int(as_integer(size, "a size"))
-        if first < 0 or count < 0 or first + count > view.size:
-            raise CoordinateError(f"scalars {first} to {first + count - 1} are outside a buffer of {view.size}")
-        self._written = None  # the parts are not followed
-        return DeviceBuffer(self._context, element, count, view[first : first + count])
-
-    def _host_array(self, caller: str) -> Any:
-        array = self.device_memory.array
-        if isinstance(array, DeviceArray):
-            raise LayoutError(f"{caller} works on the SIMT machine only, not on a real device; copy the buffer instead")
-        return array
-
-    def enqueue_fill(self, value: object) -> DeviceBuffer:
-        """Set every scalar to `value`; return the buffer.
-
-        >>> from tilewright_mojo.std.gpu.host import DeviceContext
-        >>> print(DeviceContext().enqueue_create_buffer["int8"](2).enqueue_fill(7))
-        DeviceBuffer([7, 7])
-        """
-        number = numbers_of(value, self._element)
-        array = self.device_memory.array
-        if isinstance(array, DeviceArray):
-            filled = aligned_empty(len(self), self._element.dtype)
-            filled[...] = fit_values(number, self._element)
-            self._context.enqueue_copy(self, filled)
-        else:
-            array[...] = fit_values(number, self._element)
-            self._written = None
-        return self
-
-    fill = enqueue_fill
 
     def enqueue_copy_to(self, target: object) -> None:
         """Copy this buffer to `target`.
@@ -270,6 +144,71 @@ class DeviceBuffer(metaclass=MemoryMeta):
         """
         self._context.enqueue_copy(self, source)
 
+
+class DeviceBuffer(_Buffer):
+    """Memory of a device, made by `DeviceContext.enqueue_create_buffer`; only kernels can access its elements.
+
+    >>> from tilewright_mojo.std.gpu.host import DeviceContext
+    >>> buffer = DeviceContext().enqueue_create_buffer["float32"](16)
+    >>> len(buffer), buffer.dtype, buffer.memory.is_on_host
+    (16, DType.float32, False)
+    """
+
+    __slots__ = ("_written", "device_memory")
+    _memory_name = "DeviceBuffer"
+
+    def __init__(self, context: DeviceContext, element: ScalarFormat, size: int, array: Any = None) -> None:
+        home, element = context.home, DType.of(element)
+        self._context = context
+        self._written = bytearray(size * element.itemsize) if array is None and home is None else None
+        if array is None:
+            array = alloc[element](size).memory.host if home is None else home.empty((size,), element)
+        self.device_memory = DeviceMemory(element, array)
+        super().__init__(Store(self.device_memory, element, self, False), 0, size)
+
+    @classmethod
+    def _of_type(cls, kind: MemoryType, _: DeviceContext, pointer: Any, size: Any, **__: Any) -> DeviceBuffer:
+        """Return `DeviceBuffer[dtype](ctx, pointer, size, owning=False)`: a buffer over memory of another."""
+        owner = getattr(getattr(pointer, "memory", None), "origin", None)
+        if not isinstance(owner, DeviceBuffer):
+            raise LayoutError("a DeviceBuffer takes a pointer to memory of a device, such as buffer.unsafe_ptr()")
+        return owner.create_sub_buffer[kind.dtype or owner.dtype](pointer.offset, size)
+
+    take_ptr = device_ptr = MemoryArray.unsafe_ptr
+
+    @brackets
+    def create_sub_buffer(self, parameters: tuple[Any, ...], offset: object, size: object, **_: Any) -> DeviceBuffer:
+        """Return a part, `buffer.create_sub_buffer[dtype](offset, size)`: `size` scalars from `offset` on.
+
+        >>> from tilewright_mojo.std.gpu.host import DeviceContext
+        >>> len(DeviceContext().enqueue_create_buffer["int8"](8).create_sub_buffer["int8"](2, 4))
+        4
+        """
+        array = self.device_memory.array
+        if isinstance(array, DeviceArray):
+            raise LayoutError(
+                "create_sub_buffer works on the SIMT machine only, not on a real device; copy the buffer instead"
+            )
+        element = DType.of(parameters[0]) if parameters else self.dtype
+        view = array if element.dtype == array.dtype else array.view(element.dtype)
+        first, count = int(as_integer(offset, "an offset")), int(as_integer(size, "a size"))
+        if first < 0 or count < 0 or first + count > view.size:
+            raise CoordinateError(f"scalars {first} to {first + count - 1} are outside a buffer of {view.size}")
+        self._written = None  # the parts are not followed
+        return DeviceBuffer(self._context, element, count, view[first : first + count])
+
+    def enqueue_fill(self, value: object) -> DeviceBuffer:
+        """Set every scalar to `value`; return the buffer.
+
+        >>> from tilewright_mojo.std.gpu.host import DeviceContext
+        >>> print(DeviceContext().enqueue_create_buffer["int8"](2).enqueue_fill(7))
+        DeviceBuffer([7, 7])
+        """
+        self._context.enqueue_copy(self, HostBuffer(self._context, self.dtype, len(self)).fill(value))
+        return self
+
+    fill = enqueue_fill
+
     @contextmanager
     def map_to_host(self) -> Iterator[HostBuffer]:
         """Give the host a buffer with the contents inside a `with` block, and copy it back at its end.
@@ -281,21 +220,21 @@ class DeviceBuffer(metaclass=MemoryMeta):
         >>> print(buffer)
         DeviceBuffer([5, 1])
         """
-        mapped = HostBuffer(self._context, self._element, len(self))
-        self._context.enqueue_copy(mapped, self)
+        mapped = self._downloaded()
         yield mapped
         self._context.enqueue_copy(self, mapped)
 
+    def _downloaded(self) -> HostBuffer:
+        """Return a buffer of the host with the same contents."""
+        mapped = HostBuffer(self._context, self.dtype, len(self))
+        self._context.enqueue_copy(mapped, self)
+        return mapped
+
     def __str__(self) -> str:
-        host = HostBuffer(self._context, self._element, len(self))
-        self._context.enqueue_copy(host, self)
-        return f"DeviceBuffer({_numbers_text(host)})"
-
-    def __repr__(self) -> str:
-        return f"<DeviceBuffer of {len(self)} x {self._element.name}>"
+        return f"DeviceBuffer({_numbers_text(self._downloaded())})"
 
 
-class HostBuffer(Span):
+class HostBuffer(_Buffer):
     """Memory of the host, made by `DeviceContext.enqueue_create_host_buffer`; indexed like a list.
 
     >>> from tilewright_mojo.std.gpu.host import DeviceContext
@@ -305,51 +244,12 @@ class HostBuffer(Span):
     (7, 4)
     """
 
-    __slots__ = ("_context",)
+    __slots__ = ()
     _memory_name = "HostBuffer"
-    __bracketed__: ClassVar[tuple[str, ...]] = ("type",)
 
     def __init__(self, context: DeviceContext, element: ScalarFormat, size: int) -> None:
         self._context = context
-        super().__init__(zeroed(size, scalar_format(element).dtype))
-
-    def context(self) -> DeviceContext:
-        """Return the context that the buffer was made by.
-
-        >>> from tilewright_mojo.std.gpu.host import DeviceContext
-        >>> ctx = DeviceContext()
-        >>> ctx.enqueue_create_host_buffer["int8"](1).context() is ctx
-        True
-        """
-        return self._context
-
-    def enqueue_fill(self, value: Any) -> HostBuffer:
-        """Set every scalar to `value`; return the buffer.
-
-        >>> from tilewright_mojo.std.gpu.host import DeviceContext
-        >>> print(DeviceContext().enqueue_create_host_buffer["int8"](2).enqueue_fill(7))
-        HostBuffer([7, 7])
-        """
-        self.array[...] = fit_values(numbers_of(value, self.memory.format), self.memory.format)
-        return self
-
-    def enqueue_copy_to(self, target: object) -> None:
-        """Copy this buffer to `target`.
-
-        >>> from tilewright_mojo.std.gpu.host import DeviceContext
-        >>> ctx = DeviceContext()
-        >>> ctx.enqueue_create_host_buffer["int8"](2).enqueue_copy_to(ctx.enqueue_create_buffer["int8"](2))
-        """
-        self._context.enqueue_copy(target, self)
-
-    def enqueue_copy_from(self, source: object) -> None:
-        """Copy `source` to this buffer.
-
-        >>> from tilewright_mojo.std.gpu.host import DeviceContext
-        >>> ctx = DeviceContext()
-        >>> ctx.enqueue_create_host_buffer["int8"](2).enqueue_copy_from(ctx.enqueue_create_host_buffer["int8"](2))
-        """
-        self._context.enqueue_copy(self, source)
+        super().__init__(alloc[DType.of(element)](size).memory, 0, size)
 
     def as_span(self) -> Span:
         """Return the scalars as a span.
@@ -360,6 +260,8 @@ class HostBuffer(Span):
         """
         return Span(self)
 
+    enqueue_fill = MemoryArray.fill
+
     def __str__(self) -> str:
         return f"HostBuffer({_numbers_text(self)})"
 
@@ -368,7 +270,7 @@ def _numbers_text(buffer: HostBuffer) -> str:
     """Return the scalars as Mojo prints those of a buffer."""
     count = len(buffer)
     if count <= _MAX_SHOWN:
-        return f"[{', '.join(map(format_value, as_vector(buffer.array)))}]" if count else "[]"
+        return f"[{', '.join(map(format_value, buffer))}]" if count else "[]"
     first, last = ([format_value(buffer[k]) for k in part] for part in (range(3), range(count - 3, count)))
     return f"[{', '.join(first)}, ..., {', '.join(last)}]"
 
@@ -428,7 +330,7 @@ def _buffer_constructor(kind: Any) -> Any:
         counts = (*size, *[named[name] for name in ("size", "length") if name in named])
         if len(types) != 1 or len(counts) != 1:
             raise TypeError("expected ctx.enqueue_create_buffer[dtype](size)")
-        element = scalar_format(types[0])
+        element = DType.of(types[0])
         count = int(as_integer(counts[0], "the size of a buffer"))
         if count < 0:
             raise LayoutError(f"the size of a buffer must not be negative, got {count} x {element.name}")

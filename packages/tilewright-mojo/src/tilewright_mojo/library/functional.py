@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any
 
 from tilewright.errors import LayoutError
-from tilewright.mojo import Index, bind_parameters, brackets
+from tilewright.mojo import Index, MojoValue, brackets
 from tilewright.mojo.layout import Coord, Idx
 
 from .device import launch_calls
@@ -38,7 +38,7 @@ def _split(
 def _call(function: Any, parameters: tuple[Any, ...], *arguments: Any) -> Any:
     """Return function[*parameters](*arguments); a function without brackets is called without them."""
     try:
-        bound = bind_parameters(function, parameters, {})
+        bound = brackets.bind(function, parameters, {})
     except TypeError:
         return function(*arguments)
     return bound(*arguments)
@@ -103,9 +103,9 @@ def elementwise(parameters: tuple[Any, ...], *arguments: Any, **named: Any) -> N
             calls.append((step, Coord(*[Idx(n) for n in index]) if is_coord else Index(*index)))
             start += step
 
-    def bind(step: int) -> Any:
+    def bind(step: int) -> MojoValue:
         try:
-            return bind_parameters(function, (step,) if is_coord else (step, len(extents)), {})
+            return brackets.bind(function, (step,) if is_coord else (step, len(extents)), {})
         except TypeError:  # a function without brackets
             return function
 

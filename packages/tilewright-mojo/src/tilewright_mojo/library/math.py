@@ -11,7 +11,7 @@ import numpy as np
 
 from tilewright.errors import FormatError
 from tilewright.layout import as_integer
-from tilewright.mojo import SIMD, DType, MemoryArray, Pointer, Span, brackets, map_numbers, operand_of, scalar_format
+from tilewright.mojo import SIMD, DType, MemoryArray, MojoValue, Pointer, Span, brackets, map_numbers, operand_of
 
 pi, tau, e = math.pi, math.tau, math.e
 _abs, _max, _min, _pow, _round = abs, max, min, pow, round  # the functions below have the names of Python's
@@ -28,7 +28,7 @@ def _function(name: str, numbers: Callable[[float], float], arrays: Callable[[An
         except ValueError:  # outside of the domain
             return -math.inf if number == 0 else math.nan
 
-    def function(x: object, *_: Any) -> Any:
+    def function(x: object, *_: Any) -> MojoValue:
         if isinstance(x, SIMD):
             if x.dtype.kind != "float":
                 raise FormatError(f"{name} needs a float, got {x!r}; convert it first: x.cast[DType.float32]()")
@@ -66,7 +66,7 @@ gamma = _function("gamma", math.gamma, np.vectorize(math.gamma))
 lgamma = _function("lgamma", math.lgamma, np.vectorize(math.lgamma))
 
 
-def recip(x: Any) -> Any:
+def recip(x: Any) -> MojoValue:
     """Return 1 / x.
 
     >>> recip(4.0)
@@ -75,7 +75,7 @@ def recip(x: Any) -> Any:
     return 1 / x
 
 
-def floor(x: object) -> Any:
+def floor(x: object) -> MojoValue:
     """Return the largest whole number that is not greater than `x`.
 
     >>> floor(2.5)
@@ -84,7 +84,7 @@ def floor(x: object) -> Any:
     return x.__floor__() if isinstance(x, SIMD) else float(math.floor(x)) if isinstance(x, float) else x
 
 
-def ceil(x: object) -> Any:
+def ceil(x: object) -> MojoValue:
     """Return the smallest whole number that is not less than `x`.
 
     >>> ceil(2.5)
@@ -93,7 +93,7 @@ def ceil(x: object) -> Any:
     return x.__ceil__() if isinstance(x, SIMD) else float(math.ceil(x)) if isinstance(x, float) else x
 
 
-def trunc(x: object) -> Any:
+def trunc(x: object) -> MojoValue:
     """Return a number without its fraction.
 
     >>> trunc(-2.5)
@@ -102,7 +102,7 @@ def trunc(x: object) -> Any:
     return x.__trunc__() if isinstance(x, SIMD) else float(math.trunc(x)) if isinstance(x, float) else x
 
 
-def round(x: object, digits: int = 0) -> Any:  # noqa: A001  (Mojo's names, here and below)
+def round(x: object, digits: int = 0) -> MojoValue:  # noqa: A001  (Mojo's names, here and below)
     """Return the nearest whole number; halves go to the even one.
 
     >>> round(2.5)
@@ -111,7 +111,7 @@ def round(x: object, digits: int = 0) -> Any:  # noqa: A001  (Mojo's names, here
     return _round(x, digits) if isinstance(x, SIMD) else float(_round(x, digits)) if isinstance(x, float) else x
 
 
-def abs(x: Any) -> Any:  # noqa: A001
+def abs(x: Any) -> MojoValue:  # noqa: A001
     """Return the absolute value.
 
     >>> abs(-2)
@@ -131,7 +131,7 @@ def _choose(arrays: Any, numbers: Any, values: tuple[Any, ...]) -> Any:
     return map_numbers(lambda _: result, lambda _: result, longest)
 
 
-def min(*values: Any) -> Any:  # noqa: A001
+def min(*values: Any) -> MojoValue:  # noqa: A001
     """Return the smallest value; of vectors, number by number.
 
     >>> min(3, 2)
@@ -140,7 +140,7 @@ def min(*values: Any) -> Any:  # noqa: A001
     return _choose(np.minimum, _min, values)
 
 
-def max(*values: Any) -> Any:  # noqa: A001
+def max(*values: Any) -> MojoValue:  # noqa: A001
     """Return the largest value; of vectors, number by number.
 
     >>> max(3, 2)
@@ -149,7 +149,7 @@ def max(*values: Any) -> Any:  # noqa: A001
     return _choose(np.maximum, _max, values)
 
 
-def clamp(x: object, lower_bound: object, upper_bound: object) -> Any:
+def clamp(x: object, lower_bound: object, upper_bound: object) -> MojoValue:
     """Return `x`, not less than one bound and not greater than the other.
 
     >>> clamp(7, 0, 5)
@@ -158,7 +158,7 @@ def clamp(x: object, lower_bound: object, upper_bound: object) -> Any:
     return min(max(x, lower_bound), upper_bound)
 
 
-def pow(base: Any, exponent: Any) -> Any:  # noqa: A001
+def pow(base: Any, exponent: Any) -> MojoValue:  # noqa: A001
     """Return a power.
 
     >>> pow(2, 10)
@@ -167,7 +167,7 @@ def pow(base: Any, exponent: Any) -> Any:  # noqa: A001
     return base**exponent
 
 
-def fma(a: Any, b: Any, c: Any) -> Any:
+def fma(a: Any, b: Any, c: Any) -> MojoValue:
     """Return a * b + c.
 
     >>> fma(2, 3, 4)
@@ -176,7 +176,7 @@ def fma(a: Any, b: Any, c: Any) -> Any:
     return a * b + c
 
 
-def copysign(magnitude: Any, sign: Any) -> Any:
+def copysign(magnitude: Any, sign: Any) -> MojoValue:
     """Return `magnitude` with the sign of `sign`.
 
     >>> copysign(2.0, -1.0)
@@ -189,7 +189,7 @@ def copysign(magnitude: Any, sign: Any) -> Any:
     return math.copysign(magnitude, float(sign))
 
 
-def hypot(x: object, y: object) -> Any:
+def hypot(x: object, y: object) -> MojoValue:
     """Return the distance of the point (x, y) from the origin.
 
     >>> hypot(3.0, 4.0)
@@ -198,7 +198,7 @@ def hypot(x: object, y: object) -> Any:
     return _apply_two(math.hypot, np.hypot, x, y)
 
 
-def remainder(x: object, y: object) -> Any:
+def remainder(x: object, y: object) -> MojoValue:
     """Return `x` minus the multiple of `y` that is nearest to it.
 
     >>> remainder(5.0, 3.0)
@@ -214,7 +214,7 @@ def _apply_two(numbers: Any, arrays: Any, x: Any, y: Any) -> Any:
     return numbers(float(x), float(y))
 
 
-def atan2(y: object, x: object) -> Any:
+def atan2(y: object, x: object) -> MojoValue:
     """Return the angle of the point (x, y).
 
     >>> atan2(0.0, 1.0)
@@ -224,7 +224,7 @@ def atan2(y: object, x: object) -> Any:
 
 
 def _check(numbers: Callable[[float], bool], arrays: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    def function(x: Any) -> Any:
+    def function(x: Any) -> MojoValue:
         """Return whether a number is so; of a vector, number by number."""
         if isinstance(x, SIMD) and x.size > 1:
             return SIMD[DType.bool, x.size](arrays(np.asarray(x.value, np.float64)))
@@ -236,7 +236,7 @@ def _check(numbers: Callable[[float], bool], arrays: Callable[[Any], Any]) -> Ca
 isnan, isinf, isfinite = _check(math.isnan, np.isnan), _check(math.isinf, np.isinf), _check(math.isfinite, np.isfinite)
 
 
-def isclose(a: object, b: object, *, atol: Any = 1e-8, rtol: Any = 1e-5, equal_nan: bool = False) -> Any:
+def isclose(a: object, b: object, *, atol: Any = 1e-8, rtol: Any = 1e-5, equal_nan: bool = False) -> MojoValue:
     """Return whether two numbers differ by at most `atol + rtol * |b|`.
 
     >>> isclose(1.0, 1.000001)
@@ -247,7 +247,7 @@ def isclose(a: object, b: object, *, atol: Any = 1e-8, rtol: Any = 1e-5, equal_n
     return SIMD[DType.bool, close.size](close) if close.size > 1 else bool(close)
 
 
-def ceildiv(numerator: Any, denominator: Any) -> Any:
+def ceildiv(numerator: Any, denominator: Any) -> MojoValue:
     """Return the quotient, rounded up.
 
     >>> ceildiv(7, 2)
@@ -256,7 +256,7 @@ def ceildiv(numerator: Any, denominator: Any) -> Any:
     return -(-numerator // denominator)
 
 
-def align_up(value: object, alignment: object) -> Any:
+def align_up(value: object, alignment: object) -> MojoValue:
     """Return the smallest multiple of `alignment` that is not less than `value`.
 
     >>> align_up(7, 4)
@@ -265,7 +265,7 @@ def align_up(value: object, alignment: object) -> Any:
     return ceildiv(value, alignment) * alignment
 
 
-def align_down(value: Any, alignment: Any) -> Any:
+def align_down(value: Any, alignment: Any) -> MojoValue:
     """Return the largest multiple of `alignment` that is not greater than `value`.
 
     >>> align_down(7, 4)
@@ -302,7 +302,9 @@ def factorial(n: object) -> int:
 
 
 @brackets
-def iota(parameters: tuple[Any, ...], *arguments: Any, dtype: object = None, width: object = None, **named: Any) -> Any:
+def iota(
+    parameters: tuple[Any, ...], *arguments: Any, dtype: object = None, width: object = None, **named: Any
+) -> MojoValue:
     """`iota[dtype, width](offset)`: consecutive numbers; `iota(span, offset)` writes them to memory.
 
     >>> iota["int32", 4](3)
@@ -317,4 +319,4 @@ def iota(parameters: tuple[Any, ...], *arguments: Any, dtype: object = None, wid
         return None
     offset = arguments[0] if arguments else named.get("offset", 0)
     kind, count = (*parameters, named.get("dtype"), named.get("width"))[:2]
-    return SIMD[scalar_format(kind), count](*[offset + k for k in range(int(count))])
+    return SIMD[DType.of(kind), count](*[offset + k for k in range(int(count))])

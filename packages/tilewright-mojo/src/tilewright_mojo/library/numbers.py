@@ -10,13 +10,13 @@ from random import Random
 from typing import Any
 
 from tilewright.errors import FormatError
-from tilewright.mojo import SIMD, DType, Pointer, Scalar, Span, UInt64, brackets, make_scalar, scalar_format
+from tilewright.mojo import SIMD, DType, Float64, Int64, MojoValue, Pointer, Scalar, Span, UInt64, brackets
 
 
 def _limit(value: Any) -> brackets[Any]:
     @brackets
-    def find(parameters: tuple[Any, ...], *, dtype: object = None) -> Any:
-        kind = scalar_format((*parameters, dtype)[0])
+    def find(parameters: tuple[Any, ...], *, dtype: Any = None) -> MojoValue:
+        kind = DType.of((*parameters, dtype)[0])
         return Scalar[kind](value(kind))
 
     return find
@@ -30,14 +30,14 @@ min_or_neg_inf = _limit(lambda kind: -math.inf if kind.kind == "float" else kind
 
 @brackets
 def get_accum_type(parameters: tuple[Any, ...], **named: Any) -> DType:
-    kind = scalar_format((*parameters, *named.values())[0])
+    kind = DType.of((*parameters, *named.values())[0])
     return DType.float32 if kind.kind == "float" and kind.itemsize < 4 else kind
 
 
 def _function(name: str, count: Callable[[int, int], int]) -> Callable[[Any], Any]:
     """Return a function of the bits of an integer, and of how many there are."""
 
-    def function(value: Any) -> Any:
+    def function(value: Any) -> MojoValue:
         dtype = value.dtype if isinstance(value, SIMD) else DType.int64
         if dtype.kind not in ("int", "uint"):
             raise FormatError(f"{name} needs an integer, got {value!r}")
@@ -45,7 +45,7 @@ def _function(name: str, count: Callable[[int, int], int]) -> Callable[[Any], An
             numbers = [function(number).item() for number in value]
             return SIMD[dtype, value.size](*numbers)
         result = dtype.round_number(count(int(value) & dtype.width_mask, dtype.bits))
-        return make_scalar(dtype, result) if isinstance(value, SIMD) else result
+        return Scalar[dtype](result) if isinstance(value, SIMD) else result
 
     function.__name__ = name
     function.__doc__ = f"Return {name.replace('_', ' ')} of an integer, or of every number of a vector."
@@ -106,25 +106,25 @@ def seed(*value: Any) -> None:
     _generators[0] = Random(int(value[0]) & (2**64 - 1) if value else None)
 
 
-def random_float64(min: Any = 0, max: Any = 1) -> Any:  # noqa: A002  (Mojo's names)
+def random_float64(min: Any = 0, max: Any = 1) -> MojoValue:  # noqa: A002  (Mojo's names)
     """Return a number from `min` up to `max`.
 
     >>> 0 <= random_float64() < 1
     True
     """
-    return make_scalar(DType.float64, _generators[0].uniform(float(min), float(max)))
+    return Float64(_generators[0].uniform(float(min), float(max)))
 
 
-def random_si64(min: Any, max: Any) -> Any:  # noqa: A002
+def random_si64(min: Any, max: Any) -> MojoValue:  # noqa: A002
     """Return an integer from `min` to `max`.
 
     >>> random_si64(3, 3)
     Int64(3)
     """
-    return make_scalar(DType.int64, _generators[0].randint(int(min), int(max)))
+    return Int64(_generators[0].randint(int(min), int(max)))
 
 
-def random_ui64(min: Any, max: Any) -> Any:  # noqa: A002
+def random_ui64(min: Any, max: Any) -> MojoValue:  # noqa: A002
     """Return an integer from `min` to `max`, of type UInt64.
 
     >>> random_ui64(3, 3)
@@ -133,13 +133,13 @@ def random_ui64(min: Any, max: Any) -> Any:  # noqa: A002
     return UInt64(_generators[0].randint(int(min), int(max)))
 
 
-def randn_float64(mean: Any = 0, standard_deviation: Any = 1) -> Any:
+def randn_float64(mean: Any = 0, standard_deviation: Any = 1) -> MojoValue:
     """Return a number of the normal distribution.
 
     >>> randn_float64(2, 0)
     Float64(2.0)
     """
-    return make_scalar(DType.float64, _generators[0].gauss(float(mean), float(standard_deviation)))
+    return Float64(_generators[0].gauss(float(mean), float(standard_deviation)))
 
 
 def _fill(target: Any, arguments: tuple[Any, ...], draw: Callable[..., Any]) -> None:

@@ -17,15 +17,13 @@ from tilewright.layout import as_integer
 from tilewright.mojo import (
     SIMD,
     AddressSpace,
+    DType,
     Error,
     Pointer,
+    SIMDType,
     allocate_on_stack,
-    as_vector,
     brackets,
     format_value,
-    new_memory,
-    number_type_of,
-    scalar_format,
 )
 
 from ..collections import List
@@ -44,10 +42,7 @@ def stack_allocation(parameters: tuple[Any, ...], **named: Any) -> Pointer:
     kind = values.pop(0) if values else named.get("dtype", named.get("type", named.get("T")))
     space = AddressSpace(named.get("address_space", AddressSpace.GENERIC))
     size = int(as_integer(count, "the number of elements"))
-    element = number_type_of(kind)
-    if element is None:
-        return Pointer(new_memory(kind, size), 0)
-    return Pointer(allocate_on_stack(element, size, space), 0)
+    return Pointer(allocate_on_stack(kind, size, space), 0)
 
 
 unsafe_stack_allocation = stack_allocation
@@ -86,7 +81,7 @@ def memcpy(dest: Pointer | None = None, src: Pointer | None = None, count: objec
 
     >>> from tilewright.mojo.memory import alloc
     >>> target = alloc["int8"](2)
-    >>> memcpy(target, Pointer(new_memory("int8", 2), 0), 2)
+    >>> memcpy(target, alloc["int8"](2), 2)
     """
     if dest is None or src is None:
         raise LayoutError("memcpy takes a destination, a source and a count")
@@ -112,16 +107,16 @@ unsafe_memset, unsafe_memset_zero, unsafe_memcpy = memset, memset_zero, memcpy
 
 
 @brackets
-def bitcast(parameters: tuple[Any, ...], value: object, *, dtype: object = None, width: object = None) -> Any:
+def bitcast(parameters: tuple[Any, ...], value: object, *, dtype: object = None, width: object = None) -> SIMD:
     """`bitcast[dtype, width](value)`: the same bits as other numbers.
 
     >>> from tilewright.mojo import Float32
     >>> bitcast["uint32", 1](Float32(1))
     UInt32(1065353216)
     """
-    kind = scalar_format((*parameters, dtype)[0])
-    numbers = value.array if isinstance(value, SIMD) else np.atleast_1d(np.asarray(value))
-    return as_vector(numbers.view(kind.dtype))
+    kind = DType.of((*parameters, dtype)[0])
+    numbers = np.atleast_1d(np.asarray(value)).view(kind.dtype)
+    return SIMDType(kind, numbers.size)(numbers)
 
 
 pack_bits = unsafe_bitcast = bitcast

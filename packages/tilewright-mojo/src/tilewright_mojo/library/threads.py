@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
 from tilewright.errors import LayoutError
 from tilewright.layout import as_integer
-from tilewright.mojo import AddressSpace, Pointer, brackets, label_store, scalar_format
+from tilewright.mojo import AddressSpace, DType, MojoValue, Pointer, brackets
 
 from ..simt import cluster_barrier
 from ..simt import lane_id as _lane_id
@@ -43,7 +44,7 @@ threadfence: Any = brackets(lambda parameters, *arguments, **named: fence())
 
 
 @brackets
-def ldg(parameters: tuple[Any, ...], pointer: Any, **named: Any) -> Any:
+def ldg(parameters: tuple[Any, ...], pointer: Any, **named: Any) -> MojoValue:
     """Return the scalar that a pointer points to: `ldg(pointer)`."""
     return pointer.load(0)
 
@@ -94,8 +95,8 @@ class Fill(Enum):
 @brackets
 def external_memory(parameters: tuple[Any, ...], *arguments: Any, **named: Any) -> Pointer:
     """Return a pointer to the dynamic shared memory of the block."""
-    element = scalar_format((*parameters, named.get("dtype"), named.get("type"))[0])
-    return Pointer(label_store(dynamic_memory(element), AddressSpace.SHARED), 0)
+    element = DType.of((*parameters, named.get("dtype"), named.get("type"))[0])
+    return Pointer(dynamic_memory(element), 0).address_space_cast[AddressSpace.SHARED]()
 
 
 @brackets
@@ -158,7 +159,7 @@ def cluster_arrive() -> None:
 
 
 @suspends
-def cluster_wait() -> Any:
+def cluster_wait() -> MojoValue:
     """Wait for all threads of the cluster.
 
     >>> from tilewright_mojo.simt import launch
@@ -182,33 +183,12 @@ def elect_one_sync() -> bool:
     return current_machine("elect_one_sync()").thread.lane == 0
 
 
-class _ThreadFunction:
-    """A function without arguments that may have parameters in brackets, such as `warp_id[broadcast=True]()`."""
-
-    def __init__(self, function: Any) -> None:
-        self._function = function
-        self.__name__ = function.__name__
-        self.__doc__ = function.__doc__
-
-    def __call__(self) -> int:
-        return int(self._function())
-
-    def __getitem__(self, _: Any) -> _ThreadFunction:
-        return self
-
-    def with_parameters(self, *_: Any, **named: Any) -> _ThreadFunction:
-        """Return the function: its parameters are hints.
-
-        >>> lane_id.with_parameters(broadcast=True) is lane_id
-        True
-        """
-        return self
-
-    def __repr__(self) -> str:
-        return str(self.__name__)
+def _thread_function(function: Callable[[], int]) -> brackets[int]:
+    """Return a function without arguments whose parameters are hints, such as `warp_id[broadcast=True]()`."""
+    return brackets(lambda parameters, **_: int(function()))
 
 
-lane_id, warp_id = _ThreadFunction(_lane_id), _ThreadFunction(_warp_id)
+lane_id, warp_id = _thread_function(_lane_id), _thread_function(_warp_id)
 
 
 def _in_cluster(machine: RunningMachine) -> Dim:
@@ -239,7 +219,7 @@ def sm_id() -> int:
 
 
 @suspends
-def syncwarp(mask: object = -1) -> Any:
+def syncwarp(mask: object = -1) -> MojoValue:
     """Wait for the threads of the warp; `mask` has a bit for each lane that takes part.
 
     >>> from tilewright_mojo.simt import launch
@@ -301,7 +281,7 @@ def mbarrier_arrive(shared_mem: object) -> int:
 
 
 @suspends
-def mbarrier_test_wait(shared_mem: object, state: object) -> Any:
+def mbarrier_test_wait(shared_mem: object, state: object) -> MojoValue:
     """Wait until the phase in which the thread has arrived is complete; return True. (Mojo's returns at once.)
 
     >>> mbarrier_test_wait.__name__
@@ -315,7 +295,7 @@ def mbarrier_test_wait(shared_mem: object, state: object) -> Any:
 
 
 @suspends
-def mbarrier_try_wait_parity_shared(shared_mem: object, phase: object, ticks: object = 0) -> Any:
+def mbarrier_try_wait_parity_shared(shared_mem: object, phase: object, ticks: object = 0) -> MojoValue:
     """Wait until the phase of this parity is complete.
 
     >>> mbarrier_try_wait_parity_shared.__name__
@@ -330,32 +310,12 @@ def mbarrier_try_wait_parity_shared(shared_mem: object, phase: object, ticks: ob
     )
 
 
-class _NamedBarrier:
-    """`named_barrier[threads, id]()`: a barrier of all threads of the block; one for some of them is refused.
-
-    >>> named_barrier.with_parameters(64)
-    named_barrier
-    """
-
-    def __init__(self, threads: int | None = None) -> None:
-        self._threads = threads
-
-    def with_parameters(self, num_threads: Any = None, *_: Any, **named: Any) -> _NamedBarrier:
-        """Return the barrier of `num_threads` threads."""
-        return _NamedBarrier(None if num_threads is None else int(num_threads))
-
-    __getitem__ = with_parameters
-
-    def __call__(self, *_: Any) -> Any:
-        machine = current_machine("named_barrier()")
-        if self._threads not in (None, len(machine.threads)):
-            raise LayoutError(
-                f"named_barrier for {self._threads} of {len(machine.threads)} threads is not supported; use barrier()"
-            )
-        return machine.suspend("barrier", "named_barrier", None, None)
-
-    def __repr__(self) -> str:
-        return "named_barrier"
-
-
-named_barrier = _NamedBarrier()
+@brackets
+def named_barrier(parameters: tuple[Any, ...], *_: Any, num_threads: Any = None, **__: Any) -> MojoValue:
+    """`named_barrier[threads, id]()`: a barrier of all threads of the block; one for some of them is refused."""
+    machine, threads = current_machine("named_barrier()"), (*parameters, num_threads)[0]
+    if threads is not None and int(threads) != len(machine.threads):
+        raise LayoutError(
+            f"named_barrier for {threads} of {len(machine.threads)} threads is not supported; use barrier()"
+        )
+    return machine.suspend("barrier", "named_barrier", None, None)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tilewright.layout import as_integer
-from tilewright.mojo import SIMD, brackets
+from tilewright.mojo import SIMD, MojoValue, brackets
 
 from ..simt import collectives
 from .threads import WARP_SIZE
@@ -24,7 +24,7 @@ class WarpFunction(brackets[Any]):
 def _shuffle(function: Callable[..., Any]) -> WarpFunction:
     """Return a shuffle: `shuffle_down(x, offset)`, or with a mask of lanes first, `shuffle_down(mask, x, offset)`."""
 
-    def call(parameters: tuple[Any, ...], *arguments: Any) -> Any:
+    def call(parameters: tuple[Any, ...], *arguments: Any) -> MojoValue:
         value, lane = arguments[-2:]
         return function(value, int(as_integer(lane, "a lane or an offset")))
 
@@ -35,7 +35,7 @@ shuffle_idx, shuffle_up = _shuffle(collectives.shuffle_idx), _shuffle(collective
 shuffle_down, shuffle_xor = _shuffle(collectives.shuffle_down), _shuffle(collectives.shuffle_xor)
 
 
-def larger(a: object, b: object) -> Any:
+def larger(a: object, b: object) -> MojoValue:
     """Return the larger of two numbers, or of each pair of elements of two vectors.
 
     >>> larger(3, 5)
@@ -44,7 +44,7 @@ def larger(a: object, b: object) -> Any:
     return _choose(a, b, lambda x, y: x > y, "gt")
 
 
-def smaller(a: object, b: object) -> Any:
+def smaller(a: object, b: object) -> MojoValue:
     """Return the smaller of two numbers, or of each pair of elements of two vectors.
 
     >>> smaller(3, 5)
@@ -82,7 +82,9 @@ async def _reduce_groups(value: object, join: Callable[[Any, Any], Any], count: 
 def _group_reduction(join: Callable[[Any, Any], Any]) -> WarpFunction:
     """Return the reduction over groups of lanes: `lane_group_sum[num_lanes=8](x)`."""
 
-    def call(parameters: tuple[Any, ...], val: Any, num_lanes: Any = WARP_SIZE, stride: Any = 1, **named: Any) -> Any:
+    def call(
+        parameters: tuple[Any, ...], val: Any, num_lanes: Any = WARP_SIZE, stride: Any = 1, **named: Any
+    ) -> MojoValue:
         numbers = [entry for entry in parameters if isinstance(entry, int)]
         count, step = (*numbers, *(num_lanes, stride)[len(numbers) :])[:2]
         return _reduce_groups(val, join, int(count), int(step))

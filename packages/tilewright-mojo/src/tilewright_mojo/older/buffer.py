@@ -5,15 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any, SupportsIndex
+from typing import Any, SupportsIndex, TypeAlias
+
+from numpy.typing import ArrayLike, NDArray
 
 from tilewright.errors import LayoutError
 from tilewright.formats import ScalarFormat
 from tilewright.layout import as_integer
-from tilewright.mojo import Pointer, Span, scalar_format
+from tilewright.mojo import DType, Pointer, Span
 from tilewright.mojo.layout import ComptimeInt, RuntimeInt, row_major
 from tilewright.mojo.layout import MixedLayout as Layout
-from tilewright.tensor import Storage
+
+Memory: TypeAlias = "ArrayLike | bytearray | Pointer"  # that a buffer can have
 
 
 class Dim:
@@ -56,7 +59,7 @@ class NDBuffer:
     """
 
     def __init__(
-        self, dtype: ScalarFormat, dims: tuple[Dim, ...], storage: Storage | Pointer, extents: Sequence[SupportsIndex]
+        self, dtype: ScalarFormat, dims: tuple[Dim, ...], storage: Memory, extents: Sequence[SupportsIndex]
     ) -> None:
         numbers = [as_integer(extent, "an extent") for extent in extents]
         if len(numbers) != len(dims):
@@ -65,7 +68,7 @@ class NDBuffer:
             if dim.value not in (None, extent):
                 raise LayoutError(f"the shape says {dim.value} at compile time, but {extent} at run time")
         self.span = Span(storage, length=prod(numbers)) if isinstance(storage, Pointer) else Span(storage)
-        if scalar_format(self.span.array.dtype) != dtype:
+        if DType.of(self.span.array.dtype) != dtype:
             raise LayoutError(f"a buffer of {dtype} cannot hold {self.span!r}; convert it first")
         pairs = zip(dims, numbers, strict=True)
         shape = [RuntimeInt(extent) if dim.value is None else ComptimeInt(extent) for dim, extent in pairs]
@@ -73,13 +76,13 @@ class NDBuffer:
 
     def __class_getitem__(cls, parameters: tuple[Any, ...]) -> Callable[..., NDBuffer]:
         dtype, rank, *rest = parameters
-        element, count = scalar_format(dtype), as_integer(rank, "the rank of a buffer")
+        element, count = DType.of(dtype), as_integer(rank, "the rank of a buffer")
         known = [part for part in rest if isinstance(part, DimList)]
         dims = known[0].dims if known else (Dim(),) * count
         if len(dims) != count:
             raise LayoutError(f"{known[0]!r} has {len(dims)} dimensions, but the buffer has rank {count}")
 
-        def create(storage: Storage | Pointer, dynamic_shape: Sequence[SupportsIndex] | None = None) -> NDBuffer:
+        def create(storage: Memory, dynamic_shape: Sequence[SupportsIndex] | None = None) -> NDBuffer:
             if dynamic_shape is None and None in [dim.value for dim in dims]:
                 raise LayoutError("a buffer with dimensions that are not known at compile time needs its shape")
             extents = [dim.value for dim in dims] if dynamic_shape is None else dynamic_shape
@@ -88,7 +91,7 @@ class NDBuffer:
         return create
 
     @property
-    def array(self) -> Any:
+    def array(self) -> NDArray[Any]:
         """Return the memory as a flat array.
 
         >>> NDBuffer["uint8", 1](bytearray(2), (2,)).array.tolist()
@@ -97,4 +100,4 @@ class NDBuffer:
         return self.span.array
 
     def __repr__(self) -> str:
-        return f"<NDBuffer of {scalar_format(self.array.dtype).name} with layout {self.layout}>"
+        return f"<NDBuffer of {DType.of(self.array.dtype).name} with layout {self.layout}>"

@@ -11,9 +11,9 @@ import numpy as np
 
 from tilewright.errors import LayoutError
 from tilewright.formats import cast
-from tilewright.mojo import as_vector, brackets, scalar_format
-from tilewright.mojo.layout import TileTensor, make_dynamic_layout, row_major
-from tilewright.tensor import Scalars, elements
+from tilewright.mojo import DType, MojoValue, Scalar, brackets
+from tilewright.mojo.layout import TileTensor, row_major
+from tilewright.tensor import Scalars
 
 from ..library.numbers import random_float64
 
@@ -21,7 +21,7 @@ from ..library.numbers import random_float64
 def _as_result(values: Any, tensor: object) -> Any:
     """Return an array as a tensor of the same class, a number as a scalar."""
     if np.ndim(values) == 0:
-        return as_vector(values)
+        return Scalar[values.dtype](values.item())
     kind = type(tensor) if isinstance(tensor, TileTensor) else TileTensor
     return kind(np.ascontiguousarray(values))
 
@@ -42,7 +42,7 @@ def _reduce(
     result = np.asarray(reduce(values, None if mode is None else int(mode), **options))
     if not target:
         return _as_result(result.astype(values.dtype), tensor)
-    elements.copy_from(target[0], result.astype(values.dtype).reshape(target[0].shape))
+    TileTensor.copy_from(target[0], result.astype(values.dtype).reshape(target[0].shape))
     return None
 
 
@@ -51,7 +51,7 @@ def _sum(values: np.ndarray, axis: int | None) -> Any:
 
 
 @brackets
-def sum(parameters: tuple[Any, ...], tensor: object, *target: Any, **options: Any) -> Any:  # noqa: A001
+def sum(parameters: tuple[Any, ...], tensor: object, *target: Any, **options: Any) -> MojoValue:  # noqa: A001
     """`sum(tensor)`, `sum[axis=0](tensor)`, `sum[axis=0](tensor, result)`: the sum of elements.
 
     >>> from tilewright.mojo.layout import row_major, stack_allocation
@@ -62,7 +62,7 @@ def sum(parameters: tuple[Any, ...], tensor: object, *target: Any, **options: An
 
 
 @brackets
-def max(parameters: tuple[Any, ...], tensor: Any, *others: Any, **options: Any) -> Any:  # noqa: A001
+def max(parameters: tuple[Any, ...], tensor: Any, *others: Any, **options: Any) -> MojoValue:  # noqa: A001
     """`max(tensor)`, `max[axis=0](tensor)`: the largest element; `max(a, b)`: element by element.
 
     >>> from tilewright.mojo.layout import row_major, stack_allocation
@@ -76,7 +76,7 @@ def max(parameters: tuple[Any, ...], tensor: Any, *others: Any, **options: Any) 
 
 
 @brackets
-def mean(parameters: tuple[Any, ...], tensor: object, *target: Any, **options: Any) -> Any:
+def mean(parameters: tuple[Any, ...], tensor: object, *target: Any, **options: Any) -> MojoValue:
     """`mean(tensor)`, `mean[axis=0](tensor, result)`: the mean of elements.
 
     >>> from tilewright.mojo.layout import row_major, stack_allocation
@@ -91,7 +91,7 @@ def _variance(values: np.ndarray, axis: int | None, correction: int = 1) -> Any:
 
 
 @brackets
-def variance(parameters: tuple[Any, ...], tensor: object, *target: Any, **options: Any) -> Any:
+def variance(parameters: tuple[Any, ...], tensor: object, *target: Any, **options: Any) -> MojoValue:
     """`variance(tensor, correction=1)`: the variance of elements; 1 is for a sample.
 
     >>> from tilewright.mojo.layout import row_major, stack_allocation
@@ -111,7 +111,7 @@ def outer_product_acc(res: Any, lhs: Any, rhs: Any) -> None:
     Int32(6)
     """
     values = res.to_numpy()
-    elements.copy_from(res, values + np.multiply.outer(lhs.to_numpy(), rhs.to_numpy()).astype(values.dtype))
+    TileTensor.copy_from(res, values + np.multiply.outer(lhs.to_numpy(), rhs.to_numpy()).astype(values.dtype))
 
 
 def _fill_in_order(tensor: Any, numbers: Any) -> None:
@@ -159,13 +159,13 @@ def from_numpy(parameters: tuple[Any, ...], array: object, *, dtype: object = No
     """
     values = np.asarray(array)
     kind, count = (*parameters, *[value for value in (dtype, rank) if value is not None], None, None)[:2]
-    if kind is not None and scalar_format(kind).dtype != values.dtype:
-        raise LayoutError(f"expected an array of {scalar_format(kind)}, got {values.dtype}; convert it first")
+    if kind is not None and DType.of(kind).dtype != values.dtype:
+        raise LayoutError(f"expected an array of {DType.of(kind)}, got {values.dtype}; convert it first")
     if count is not None and int(count) != values.ndim:
         raise LayoutError(f"expected an array of rank {int(count)}, got rank {values.ndim}")
     if not values.flags.c_contiguous:
         raise LayoutError(f"expected an array in row-major order without gaps, got strides {values.strides}")
-    return TileTensor(values, make_dynamic_layout(row_major[values.shape]()))
+    return TileTensor(values, row_major[values.shape]().make_dynamic())
 
 
 def to_numpy(tensor: TileTensor) -> Any:

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from tilewright.errors import LayoutError
-from tilewright.layout import Layout as CoreLayout
+from tilewright.layout import Layout as NativeLayout
 from tilewright.layout import as_tuple, leaves, map_leaves, nest_like
-from tilewright.mojo import Index, IndexEntries, brackets
+from tilewright.mojo import Index, IndexList, MojoValue, brackets
 
 from .nested_integers import UNKNOWN_VALUE, IntTuple, as_int_tree, format_tree, multiply, multiply_leaves, of_tree
 
@@ -226,7 +226,7 @@ def sorted(parameters: tuple[Any, ...], t: object, cmp: object = None) -> IntTup
 
 
 @brackets
-def reduce(parameters: tuple[Any, ...], t: object, initializer: object) -> Any:
+def reduce(parameters: tuple[Any, ...], t: object, initializer: object) -> MojoValue:
     """`reduce[reducer](t, initializer)`: the entries combined, one after another.
 
     >>> reduce[lambda a, b: a + int(b)](IntTuple(1, 2, 3), 10)
@@ -364,7 +364,7 @@ def crd2idx(crd: object, shape: object, _stride: object = None) -> int:
     """
     form = as_int_tree(shape)
     steps = (prefix_product(form) if _stride is None else of_tree(as_int_tree(_stride)))._tree
-    return int(CoreLayout(form, steps).extended(as_int_tree(crd)))
+    return int(NativeLayout(form, steps).extended(as_int_tree(crd)))
 
 
 def compact_order(shape: object, order: object) -> IntTuple:
@@ -396,7 +396,7 @@ def _spread(shape: Any, order: Any) -> list[int]:
     return [order] * len(leaves(shape))
 
 
-def to_index_list(t: object, *_: Any) -> IndexEntries:
+def to_index_list(t: object, *_: Any) -> IndexList:
     """Return a flat tuple as an `IndexList`.
 
     >>> to_index_list(IntTuple(2, 3))

@@ -6,13 +6,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, cast
 
+from numpy.typing import NDArray
+
 from tilewright import layout as algebra
+from tilewright._dialect import unwrap
 from tilewright.errors import LayoutError
 from tilewright.layout import ComposedLayout, as_tuple, leaves, map_leaves, nest_like, row_major
-from tilewright.layout import Layout as CoreLayout
-from tilewright.mojo import brackets, memory_type
+from tilewright.layout import Layout as NativeLayout
+from tilewright.mojo import MemoryType, TypeBrackets, brackets
 from tilewright.mojo.layout import MixedLayout as TileLayout
-from tilewright.mojo.layout import RuntimeInt, format_layout_table, format_table, is_dynamic
+from tilewright.mojo.layout import RuntimeInt
 
 from ..collections import List
 from .int_tuple import (
@@ -138,7 +141,7 @@ class Layout:
         >>> Layout(IntTuple(4, 8), IntTuple(16, 1)).cosize()
         56
         """
-        return int(self.core().cosize) if self.all_dims_known() else UNKNOWN_VALUE
+        return int(self.native.cosize) if self.all_dims_known() else UNKNOWN_VALUE
 
     def __call__(self, *index: Any, idx: object = None) -> int:
         """Return the offset of a coordinate, which Mojo calls `idx`."""
@@ -147,8 +150,8 @@ class Layout:
         return crd2idx(coordinate, self.shape, self.stride)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        """Return the offsets, as for layouts of the core; NumPy would list the modes."""
-        return self.core().__array__(dtype, copy)
+        """Return the offsets, as for native layouts; NumPy would list the modes."""
+        return self.native.__array__(dtype, copy)
 
     def idx2crd(self, idx: object) -> IntTuple:
         """Return the coordinate at an index.
@@ -191,6 +194,18 @@ class Layout:
 
     # Other forms.
 
+    @staticmethod
+    def wrap(layout: NativeLayout) -> Layout:
+        """Return a native `layout` as one of Mojo; leaves that are known only at run time become unknown.
+
+        >>> print(Layout.wrap(NativeLayout((4, 8), (8, 1))))
+        ((4, 8):(8, 1))
+        """
+        if not isinstance(layout, NativeLayout):
+            raise LayoutError(f"{layout} has no strides, which a layout of Mojo needs")
+        shape, stride = (map_leaves(_as_known, tree) for tree in (layout.shape, layout.stride))
+        return Layout(of_tree(shape), of_tree(stride))
+
     def transpose(self) -> Layout:
         """Return the layout with its modes in reverse, nested modes as they are.
 
@@ -209,15 +224,16 @@ class Layout:
 
     __copy__ = copy
 
-    def core(self) -> CoreLayout:
-        """Return the layout of the core; raise if something is unknown.
+    @property
+    def native(self) -> NativeLayout:
+        """Return the layout of the library; raise if something is unknown.
 
-        >>> Layout.row_major(4, 8).core()
+        >>> Layout.row_major(4, 8).native
         Layout((4, 8), (8, 1))
         """
         if not self.all_dims_known():
             raise LayoutError(f"{self} has unknown extents or strides; give them at run time, in a RuntimeLayout")
-        return CoreLayout(self.shape._tree, self.stride._tree)
+        return NativeLayout(self.shape._tree, self.stride._tree)
 
     def to_layout(self) -> TileLayout:
         """Return the layout of `tile_layout` with the same numbers; unknown ones cannot be.
@@ -230,20 +246,21 @@ class Layout:
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Layout):
             return self.shape == other.shape and self.stride == other.stride
-        if isinstance(other, CoreLayout):
-            return self == from_core(other)
+        if isinstance(other, NativeLayout):
+            return self == Layout.wrap(other)
         return NotImplemented
 
     def __hash__(self) -> int:
         return hash((self.shape, self.stride))
 
-    def offsets(self) -> Any:
+    def offsets(self) -> NDArray[Any]:
         """Return the index of every coordinate, as an array.
 
         >>> Layout.row_major(2, 2).offsets().tolist()
         [[0, 1], [2, 3]]
         """
-        return self.core().offsets()
+        table: NDArray[Any] = self.native.offsets()
+        return table
 
     def write_to(self, writer: Any) -> None:
         """Write the text of the layout to `writer`, anything with a `write` method.
@@ -267,32 +284,19 @@ class Layout:
         return Layout, (self.shape, self.stride)
 
 
-def from_core(layout: CoreLayout) -> Layout:
-    """Return a layout of the core; leaves that are known only at run time become unknown.
-
-    >>> print(from_core(CoreLayout((4, 8), (8, 1))))
-    ((4, 8):(8, 1))
-    """
-    if not isinstance(layout, CoreLayout):
-        raise LayoutError(f"{layout} has no strides, which a layout of Mojo needs")
-    shape, stride = (map_leaves(_as_known, tree) for tree in (layout.shape, layout.stride))
-    return Layout(of_tree(shape), of_tree(stride))
-
-
 def _as_known(leaf: Any) -> int:
-    return UNKNOWN_VALUE if is_dynamic(leaf) else int(leaf)
+    return UNKNOWN_VALUE if isinstance(leaf, RuntimeInt) else int(leaf)
 
 
-def to_core(layout: object, shape: object = None, stride: object = None) -> Any:
+def to_native(layout: Any, shape: object = None, stride: object = None) -> NativeLayout:
     """Return a layout for a tensor: known numbers as they are, the others those of `shape` and `stride` at run time.
 
-    >>> to_core(Layout.row_major(UNKNOWN_VALUE, 8), (4, 8), (8, 1))
+    >>> to_native(Layout.row_major(UNKNOWN_VALUE, 8), (4, 8), (8, 1))
     Layout((Idx(4), 8), (8, 1))
     """
-    if not isinstance(layout, Layout):
-        return layout
-    if shape is None:
-        return layout.core()
+    if shape is None or not isinstance(layout, Layout):
+        native: NativeLayout = unwrap(layout)
+        return native
     trees = []
     for known, numbers in ((layout.shape, shape), (layout.stride, stride)):
         values, fixed = leaves(as_int_tree(numbers)), leaves(known._tree)
@@ -302,7 +306,7 @@ def to_core(layout: object, shape: object = None, stride: object = None) -> Any:
         merged = [RuntimeInt(now) if before == UNKNOWN_VALUE else before for before, now in pairs]
         trees.append(nest_like(known._tree, iter(merged)))
     shape, stride = (tree if isinstance(tree, tuple) else (tree,) for tree in trees)
-    return CoreLayout(shape, stride)
+    return NativeLayout(shape, stride)
 
 
 def size(layout: Layout) -> int:
@@ -334,26 +338,27 @@ def make_layout(*layouts: Any) -> Layout:
     return Layout(of_tree(shape), of_tree(tuple([part.stride._tree for part in parts])))
 
 
-LayoutList: Any = memory_type(List, (Layout,))
+LayoutList: Any = MemoryType.of(List, Layout)
 
 
-def MakeLayoutList(*layouts: Layout) -> Any:  # noqa: N802  (Mojo's name)
+def MakeLayoutList(*layouts: Layout) -> List:  # noqa: N802  (Mojo's name)
     """Return a list of layouts.
 
     >>> len(MakeLayoutList(Layout(4, 1), Layout(2, 1)))
     2
     """
-    return LayoutList(*layouts)
+    made: List = LayoutList(*layouts)
+    return made
 
 
 @brackets
-def MakeTileLayoutList(parameters: tuple[Any, ...]) -> Any:  # noqa: N802
+def MakeTileLayoutList(parameters: tuple[Any, ...]) -> List:  # noqa: N802
     """`MakeTileLayoutList[2, 4]()`: the layouts of tile extents, mode by mode.
 
     >>> print(MakeTileLayoutList[2, 4]())
     [(2:1), (4:1)]
     """
-    return LayoutList(*[Layout(int(extent), 1) for extent in parameters])
+    return MakeLayoutList(*[Layout(int(extent), 1) for extent in parameters])
 
 
 def sublayout(layout: Layout, *modes: Any) -> Layout:
@@ -390,14 +395,13 @@ def format_grid(layout: Any) -> str:
      1  | 1 | 3 |
         +---+---+
     """
-    if isinstance(layout, TileLayout):
-        return format_layout_table(layout)
-    if layout.rank() != 2:
-        raise LayoutError(f"a table needs a layout of two modes, got {layout}")
-    rows, columns = layout[0].size(), layout[1].size()
-    if UNKNOWN_VALUE in (rows, columns):
-        raise LayoutError(f"a table needs known extents, got {layout}")
-    return format_table([[layout((m, n)) for n in range(columns)] for m in range(rows)], layout.cosize())
+    if isinstance(layout, Layout):
+        if layout.rank() != 2:
+            raise LayoutError(f"a table needs a layout of two modes, got {layout}")
+        if not layout.known_shape():
+            raise LayoutError(f"a table needs known extents, got {layout}")
+        layout = layout.to_layout()
+    return format(layout, "table")
 
 
 def format_layout(layout: object, writer: object = None, **_: Any) -> str:
@@ -429,7 +433,7 @@ def print_layout(layout: object) -> None:
 def _result(layout: Any, caller: str) -> Layout:
     if isinstance(layout, ComposedLayout):
         raise LayoutError(f"{caller}: the result has no strides; tilewright.compose has an exact answer")
-    return from_core(layout)
+    return Layout.wrap(layout)
 
 
 def _without_unit_strides(layout: Layout) -> Layout:
@@ -448,7 +452,7 @@ def coalesce(layout: Layout, keep_rank: bool = False) -> Layout:
     if keep_rank:
         return make_layout(*[coalesce(mode) for mode in layout])
     if layout.all_dims_known():
-        return from_core(algebra.coalesce(layout.core()))
+        return Layout.wrap(algebra.coalesce(layout.native))
     shape, stride = [1], [0]
     for n, d in zip(leaves(layout.shape._tree), leaves(layout.stride._tree), strict=True):
         continues = UNKNOWN_VALUE not in (shape[-1], stride[-1], n, d) and shape[-1] * stride[-1] == d
@@ -473,7 +477,7 @@ def composition(layout_a: Layout, layout_b: object) -> Layout:
     """
     if not isinstance(layout_b, Layout):
         return apply_tiler[composition](layout_a, layout_b)
-    return _result(algebra.compose(layout_a.core(), layout_b.core()), "composition")
+    return _result(algebra.compose(layout_a.native, layout_b.native), "composition")
 
 
 def complement(layout: Layout, size: Any = 1) -> Layout:
@@ -484,9 +488,9 @@ def complement(layout: Layout, size: Any = 1) -> Layout:
     """
     count = int(size)
     if count != UNKNOWN_VALUE:
-        return _without_unit_strides(from_core(algebra.complement(layout.core(), count)))
+        return _without_unit_strides(Layout.wrap(algebra.complement(layout.native, count)))
     end = layout.cosize()
-    inner = from_core(algebra.complement(layout.core(), end))
+    inner = Layout.wrap(algebra.complement(layout.native, end))
     rest = Layout(UNKNOWN_VALUE, end)
     return rest if inner.size() == 1 else make_layout(*_modes(inner), rest)
 
@@ -517,7 +521,7 @@ def logical_divide(layout_a: Layout, layout_b: object) -> Layout:
     """
     if not isinstance(layout_b, Layout):
         return apply_tiler[logical_divide](layout_a, layout_b)
-    divided = algebra.logical_divide(layout_a.core(), layout_b.core())
+    divided = algebra.logical_divide(layout_a.native, layout_b.native)
     return _without_unit_strides(_result(divided, "logical_divide"))
 
 
@@ -532,7 +536,7 @@ def logical_product(layout_a: Layout, layout_b: Any) -> Layout:
         if len(tilers) == 1:
             return logical_product(layout_a, tilers[0])
         return apply_tiler[logical_product](layout_a, tilers)
-    product = _result(algebra.logical_product(layout_a.core(), layout_b.core()), "logical_product")
+    product = _result(algebra.logical_product(layout_a.native, layout_b.native), "logical_product")
     return make_layout(layout_a, _without_unit_strides(product[1]))
 
 
@@ -607,7 +611,7 @@ def right_inverse(layout: Layout) -> Layout:
     >>> print(right_inverse(Layout.row_major(4, 8)))
     ((8, 4):(4, 1))
     """
-    return from_core(algebra.require_strided(algebra.right_inverse(layout.core()), "right_inverse"))
+    return Layout.wrap(algebra.require_strided(algebra.right_inverse(layout.native), "right_inverse"))
 
 
 def _recast(layout: Layout, factor: int, change: Callable[[int, int, int], tuple[int, int]]) -> Layout:
@@ -684,21 +688,16 @@ def _expand(shape_a: IntTuple, stride_a: IntTuple, shape_b: IntTuple, stride_b: 
     return shape, ours, theirs
 
 
-class _LTToTTLayout:
+@TypeBrackets
+def LTToTTLayout(layout: Layout) -> TileLayout:  # noqa: N802  (Mojo's name)
     """`LTToTTLayout[layout]`: the layout of the `TileTensor` that a `LayoutTensor` of `layout` turns into.
 
     >>> LTToTTLayout[Layout.row_major(-1, 8)].static_shape
     (-1, 8)
     """
-
-    def __getitem__(self, layout: Layout) -> TileLayout:
-        shape, stride = (map_leaves(_as_leaf, tree._tree) for tree in (layout.shape, layout.stride))
-        trees = [tree if isinstance(tree, tuple) else (tree,) for tree in (shape, stride)]
-        return TileLayout(trees[0], trees[1])
+    shape, stride = (as_tuple(map_leaves(_as_leaf, tree._tree)) for tree in (layout.shape, layout.stride))
+    return TileLayout(shape, stride)
 
 
 def _as_leaf(leaf: int) -> int:
     return RuntimeInt(1) if leaf == UNKNOWN_VALUE else leaf
-
-
-LTToTTLayout = _LTToTTLayout()

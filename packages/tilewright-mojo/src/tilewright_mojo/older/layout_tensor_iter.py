@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 
 from tilewright.errors import LayoutError
 from tilewright.layout import as_integer
-from tilewright.mojo import ParametrizedMeta, Pointer, brackets, scalar_format
-from tilewright.mojo.layout import core_layout
+from tilewright.mojo import DType, ParametrizedMeta, Pointer, brackets
 
 from .layout import Layout
 from .layout_tensor_view import LayoutTensor, LayoutTensorType
@@ -81,7 +80,7 @@ class LayoutTensorIter(metaclass=ParametrizedMeta):
         return partial(cls, layout=layout, dtype=dtype, **options)
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> DType:
         """Return the number type.
 
         >>> from tilewright.mojo.layout import Layout
@@ -94,7 +93,7 @@ class LayoutTensorIter(metaclass=ParametrizedMeta):
     def _kind(self) -> LayoutTensorType:
         return LayoutTensorType(LayoutTensor, self.ptr.dtype, self.layout)
 
-    def get(self) -> Any:
+    def get(self) -> LayoutTensor:
         """Return the current tensor.
 
         >>> from tilewright.mojo.layout import Layout
@@ -103,7 +102,7 @@ class LayoutTensorIter(metaclass=ParametrizedMeta):
         1 2
         """
         if self.runtime_layout is None:
-            return LayoutTensor(self.ptr + self.offset, core_layout(self.layout))
+            return LayoutTensor(self.ptr + self.offset, self.layout)
         return self._kind()(self.ptr + self.offset, self.runtime_layout)
 
     get_subscript = get
@@ -170,7 +169,7 @@ class LayoutTensorIter(metaclass=ParametrizedMeta):
         >>> LayoutTensorIter["int64", Layout(2)](Span([1, 2]).unsafe_ptr(), 2).bitcast["uint64"]().dtype
         DType.uint64
         """
-        return self._copy(ptr=self.ptr.bitcast[scalar_format((*parameters, new_type)[0])]())
+        return self._copy(ptr=self.ptr.bitcast[DType.of((*parameters, new_type)[0])]())
 
 
 class TileIterator(LayoutTensorIter):
@@ -182,7 +181,7 @@ class TileIterator(LayoutTensorIter):
     [0, 8]
     """
 
-    def __init__(self, tensor: Any, sizes: tuple[int, ...], coords: tuple[int, ...], axis: int) -> None:
+    def __init__(self, tensor: LayoutTensor, sizes: tuple[int, ...], coords: tuple[int, ...], axis: int) -> None:
         self.tensor, self.sizes, self.coords, self.axis = tensor, sizes, coords, axis
         self.circular = False
         self._at = coords[axis]  # the coordinate of the current tile along the axis
@@ -298,7 +297,7 @@ class TileIterator(LayoutTensorIter):
         pointer: Pointer = self.tensor.ptr
         return pointer
 
-    def get(self) -> Any:
+    def get(self) -> LayoutTensor:
         """Return the current tile.
 
         >>> from tilewright.mojo.layout import Layout

@@ -3,63 +3,36 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from math import nan
 from typing import Any
 
+from tilewright._dialect import unwrap
 from tilewright.errors import LayoutError
-from tilewright.layout import Layout as CoreLayout
-from tilewright.layout import as_integer, compose, make_layout
+from tilewright.layout import Layout as NativeLayout
+from tilewright.layout import as_integer, compose
 from tilewright.mojo import (
     AddressSpace,
     DType,
     Index,
-    IndexEntries,
+    IndexList,
+    MojoValue,
     Origin,
     SIMDType,
     brackets,
-    scalar_format,
     tensor_on_stack,
 )
-from tilewright.mojo.layout import (
-    Count,
-    Kind,
-    LegacyLoadBrackets,
-    LegacyStoreBrackets,
-    RuntimeInt,
-    TileTensor,
-    TileTensorBrackets,
-    Viewed,
-    as_kind,
-    checked_options,
-    core_layout,
-    distribute_elements,
-    is_dynamic,
-    named_index,
-    only_one,
-    thread_arguments,
-)
-from tilewright.tensor import (
-    DistributeBrackets,
-    LocatedDistributeBrackets,
-    LocatedView,
-    VectorizeBrackets,
-    element_texts,
-    elements,
-    pair_layout,
-    slice_leaves,
-    vector_layout,
-    vectorize,
-)
+from tilewright.mojo.layout import RuntimeInt, TileTensor
+from tilewright.tensor import element_texts
 
 from ..collections import Optional
 from ..library.threads import Fill
 from .int_tuple import UNKNOWN_VALUE, product
-from .layout import Layout, from_core, to_core, zipped_divide
+from .layout import Layout, to_native, zipped_divide
 from .memory_copies import copy_valid, mark_in_flight
 from .nested_integers import as_int_tree
-from .runtime_layout import RuntimeLayout, clipped_layout
+from .runtime_layout import RuntimeLayout, RuntimeLayoutType, clipped_layout
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -72,7 +45,7 @@ class LayoutTensorType:
     (2, 2, True)
     """
 
-    kind: Any
+    kind: type[LayoutTensor]
     dtype: DType | None = None
     layout: Any = None
     origin: Origin | None = None
@@ -83,7 +56,7 @@ class LayoutTensorType:
     @classmethod
     def of_parameters(
         cls,
-        kind: object,
+        kind: type[LayoutTensor],
         dtype: Any = None,
         layout: object = None,
         origin: object = None,
@@ -101,7 +74,7 @@ class LayoutTensorType:
         """
         return cls(
             kind,
-            None if _is_open(dtype) else scalar_format(dtype),
+            None if _is_open(dtype) else DType.of(dtype),
             None if _is_open(layout) else layout,
             origin if isinstance(origin, Origin) else None,
             None if _is_open(address_space) else AddressSpace(address_space),
@@ -116,8 +89,8 @@ class LayoutTensorType:
     # It makes tensors.
 
     def __call__(
-        self, storage: object = None, runtime_layout: object = None, *_: Any, ptr: object = None, **__: Any
-    ) -> Any:
+        self, storage: Any = None, runtime_layout: object = None, *_: Any, ptr: Any = None, **__: Any
+    ) -> LayoutTensor:
         """Return a tensor of this type over `storage`, with a layout at run time where this one leaves numbers open."""
         memory = ptr if storage is None else storage
         if isinstance(memory, self.kind):
@@ -141,12 +114,12 @@ class LayoutTensorType:
         known, now = self.layout.shape, runtime.shape
         is_clipped = known.all_known() and known != now.int_tree
         if not is_clipped:
-            return self.kind(memory, to_core(self.layout, runtime.shape, runtime.stride))
-        steps = to_core(Layout(self.layout.shape, self.layout.stride), now, runtime.stride)
-        return self.kind(memory, make_layout(now.int_tree, steps.stride))
+            return self.kind(memory, to_native(self.layout, runtime.shape, runtime.stride))
+        steps = to_native(Layout(self.layout.shape, self.layout.stride), now, runtime.stride)
+        return self.kind(memory, NativeLayout(now.int_tree, steps.stride))
 
     @brackets
-    def stack_allocation(self, parameters: tuple[Any, ...], *, address_space: object = None, **_: Any) -> Any:
+    def stack_allocation(self, parameters: tuple[Any, ...], *, address_space: object = None, **_: Any) -> LayoutTensor:
         """Return a tensor over new memory: `LayoutTensor[...].stack_allocation[stack_alignment=16]()`."""
         if self.dtype is None or self.layout is None:
             raise LayoutError("a tensor on the stack needs a number type and a layout: LayoutTensor[dtype, layout]")
@@ -170,26 +143,26 @@ class LayoutTensorType:
         return 1 if self.element_layout is None else product(_legacy(self.element_layout).shape)
 
     @property
-    def element_type(self) -> Any:
+    def element_type(self) -> SIMDType | None:
         """Return the type of an element."""
         return None if self.dtype is None else SIMDType(self.dtype, self.element_size)
 
     ElementType = element_type
 
     @property
-    def shape(self) -> Any:
+    def shape(self) -> _Numbers:
         """Return the extents that are known, to be called: `T.shape[0]()`."""
         return _Numbers([product(part) for part in _legacy(self.layout).shape])
 
     @property
-    def stride(self) -> Any:
+    def stride(self) -> _Numbers:
         """Return the strides that are known, to be called: `T.stride[0]()`."""
         return _Numbers([part.value() if part.is_value() else part[0].value() for part in _legacy(self.layout).stride])
 
     @property
-    def RuntimeLayoutType(self) -> Any:  # noqa: N802  (Mojo's name)
+    def RuntimeLayoutType(self) -> RuntimeLayoutType:  # noqa: N802  (Mojo's name)
         """Return the type of the layout at run time."""
-        return RuntimeLayout[_legacy(self.layout)]
+        return RuntimeLayoutType(_legacy(self.layout))
 
     @property
     def device_type(self) -> LayoutTensorType:
@@ -228,20 +201,19 @@ def _is_open(parameter: object) -> bool:
 
 
 def _legacy(layout: Any) -> Layout:
-    return layout if isinstance(layout, Layout) else from_core(layout)
+    return layout if isinstance(layout, Layout) else Layout.wrap(layout)
 
 
 def _with_elements(tensor: Any, block: Layout) -> Any:
     """Return the tensor whose elements are blocks of scalars; the layout has the first scalar of each."""
     pair = tensor._pair
-    core = block.core()
     extents: list[Any]
     steps: list[Any]
-    extents, steps = core.flat_modes()
+    extents, steps = block.native.flat_modes()
     rank = len(pair.shape[0])
     if len(extents) != rank:  # in the last mode
         extents, steps = [1] * (rank - 1) + [tuple(extents)], [0] * (rank - 1) + [tuple(steps)]
-    view = tensor._view(make_layout((pair.shape[0], tuple(extents)), (pair.stride[0], tuple(steps))), tensor._offset)
+    view = tensor._view(NativeLayout((pair.shape[0], tuple(extents)), (pair.stride[0], tuple(steps))), tensor._offset)
     view._check_bounds()
     return view
 
@@ -255,7 +227,7 @@ def format_valid(tensor: Any) -> str:
     """
     if tensor.size == 0:
         return ""
-    if (tensor.rank, tensor.flat_rank) != (2, 2) and isinstance(tensor._pair, CoreLayout) and not tensor.is_ragged:
+    if (tensor.rank, tensor.flat_rank) != (2, 2) and isinstance(tensor._pair, NativeLayout) and not tensor.is_ragged:
         merged = tensor.coalesce()
         tensor = merged if merged.rank == 2 else tensor
     texts = element_texts(tensor)
@@ -263,113 +235,6 @@ def format_valid(tensor: Any) -> str:
     if texts.ndim == 2 and tensor.flat_rank == 2:
         return "\n".join("".join(f"{text} " for text in row) for row in texts)
     return " ".join(texts.reshape(-1, order="F"))
-
-
-class LayoutTileBrackets(TileTensorBrackets[Viewed]):
-    """`t.tile[2, 2](1, 0)`; see `LayoutTensor.tile`.
-
-    >>> from tilewright.mojo.layout import Layout, LayoutTensor
-    >>> LayoutTensor(list(range(12)), Layout.row_major(3, 4)).tile[3, 2](0, 1).masked
-    False
-    """
-
-    __slots__ = ()
-
-    def __getitem__(self, shape: Any) -> partial[Viewed]:
-        return partial(_keep_mask, self._tensor, super().__getitem__(shape))
-
-    def __call__(self, *arguments: Any, **options: Any) -> Any:
-        """Return the tile of a shape that is known only at run time."""
-        return _keep_mask(self._tensor, super().__call__, *arguments, **options)
-
-
-def _keep_mask(tensor: Any, make: Any, *arguments: Any, **options: Any) -> Any:
-    """Return a view of a tensor, masked if the tensor is, or if the view does not divide its extents."""
-    view = make(*arguments, **options)
-    extents = zip(tensor._extents, view._extents, strict=False) if view.rank == tensor.rank else ()
-    is_known = not any(map(is_dynamic, tensor._extents))
-    view._masked = tensor.masked or not is_known or any(n % size for n, size in extents if size)
-    return view
-
-
-class LayoutVectorizeBrackets(VectorizeBrackets[Any]):
-    """`t.vectorize[1, 4]()`; see `LayoutTensor.vectorize`. A block of one element along a mode has no stride there.
-
-    >>> from tilewright.mojo.layout import Layout, LayoutTensor
-    >>> LayoutTensor(list(range(12)), Layout.row_major(3, 4)).vectorize[1, 4]().element_size
-    4
-    """
-
-    __slots__ = ()
-
-    def __getitem__(self, block: Any) -> partial[Any]:
-        return partial(_vectorize, self._tensor, block if isinstance(block, tuple) else (block,))
-
-    def __call__(self, *, simd_bytes: int = 64) -> Any:
-        """Return vectors along the last mode, as long as `simd_bytes` holds scalars."""
-        width = max(1, simd_bytes // self._tensor._store.format.itemsize)
-        return _vectorize(self._tensor, (*[1] * (self._tensor.rank - 1), width))
-
-
-def _vectorize(tensor: Any, block: tuple[Any, ...]) -> Any:
-    view = vectorize(tensor, block)
-    pair = view._pair
-    if isinstance(pair, CoreLayout) and not pair.guards and pair.shape[1]:
-        steps = tuple([0 if n == 1 else d for n, d in zip(pair.shape[1], pair.stride[1], strict=True)])
-        view = view._view(make_layout(pair.shape, (pair.stride[0], steps)), view._offset)
-    view._masked = tensor.masked
-    return view
-
-
-class LayoutDistributeBrackets(DistributeBrackets[Any]):
-    """`t.distribute[threads, axis=0, swizzle=s](thread_id)`; see `LayoutTensor.distribute`.
-
-    >>> from tilewright.mojo.layout import Layout, LayoutTensor
-    >>> t = LayoutTensor(list(range(32)), Layout.row_major(4, 8))
-    >>> t.distribute[Layout.row_major(2, 4)](5).offset
-    9
-    """
-
-    __slots__ = ()
-
-    def __getitem__(self, threads: Any) -> partial[Any]:
-        return partial(self, *(threads if isinstance(threads, tuple) else (threads,)))
-
-    def with_parameters(self, *parameters: Any, **named: Any) -> Any:
-        """Return the method with its brackets filled."""
-        return partial(self, *parameters, **named)
-
-    def __call__(self, *arguments: Any, thread_id: object = None, threads_layout: object = None, **options: Any) -> Any:
-        """Return the elements of one thread."""
-        values = thread_arguments(self.method, arguments, thread_id, threads_layout)
-        view: Any = distribute_elements(self._tensor, values, **checked_options(self.method, options))[0]
-        view._masked = self._tensor.masked
-        return view
-
-
-class LocatedLayoutDistributeBrackets(LocatedDistributeBrackets[Any]):
-    """`t.distribute_with_offset[threads](thread_id)`; see `LayoutTensor.distribute_with_offset`.
-
-    >>> from tilewright.mojo.layout import Layout, LayoutTensor
-    >>> LayoutTensor(list(range(32)), Layout.row_major(4, 8)).distribute_with_offset[Layout.row_major(2, 4)](5)[2]
-    9
-    """
-
-    __slots__ = ()
-
-    def __getitem__(self, threads: Any) -> partial[LocatedView[Any]]:
-        return partial(self, *(threads if isinstance(threads, tuple) else (threads,)))
-
-    with_parameters = LayoutDistributeBrackets.with_parameters
-
-    def __call__(
-        self, *arguments: Any, thread_id: object = None, threads_layout: object = None, **options: Any
-    ) -> LocatedView[Any]:
-        """Return (view, thread coordinates, offset)."""
-        values = thread_arguments(self.method, arguments, thread_id, threads_layout)
-        view, coords, offset = distribute_elements(self._tensor, values, **checked_options(self.method, options))
-        view._masked = self._tensor.masked
-        return view, Index(*coords), offset  # type: ignore[return-value]
 
 
 class StaticCount(int):
@@ -414,12 +279,11 @@ class ModeNumbers(tuple[StaticCount, ...]):
 class _DerivedType:
     """A type that Mojo derives from a tensor, such as `tensor.TileType[2, 2]`: here any `LayoutTensor`."""
 
-    def __getitem__(self, _: Any) -> Any:
-        return LayoutTensor
-
-    def with_parameters(self, *_: Any, **__: Any) -> Any:
+    def with_parameters(self, *_: Any, **__: Any) -> type[LayoutTensor]:
         """Return the class of such tensors."""
         return LayoutTensor
+
+    __getitem__ = with_parameters
 
 
 class LayoutTensor(TileTensor):
@@ -440,7 +304,7 @@ class LayoutTensor(TileTensor):
     ReshapeType = CompositionType = TiledIteratorType = StaticSplitType = DynamicSplitType = _DerivedType()
 
     def __init__(self, storage: object, layout: object = None, **options: Any) -> None:
-        super().__init__(storage, None if layout is None else core_layout(layout), **options)
+        super().__init__(storage, None if layout is None else unwrap(layout), **options)
 
     @classmethod
     def _with_parameters(cls, *parameters: Any, **named: Any) -> LayoutTensorType:
@@ -451,7 +315,7 @@ class LayoutTensor(TileTensor):
         """
         return LayoutTensorType.of_parameters(cls, *parameters, **named)
 
-    def parametrized_type(self) -> LayoutTensorType:
+    def parametrized_type(self) -> LayoutTensorType:  # type: ignore[override]
         """Return the type of this tensor.
 
         >>> LayoutTensor([1, 2], Layout(2)).parametrized_type().rank
@@ -476,8 +340,8 @@ class LayoutTensor(TileTensor):
         >>> print(LayoutTensor([1, 2], Layout(2)).layout)
         ((2):(1))
         """
-        layout = self._core_layout
-        return from_core(layout) if isinstance(layout, CoreLayout) else layout
+        layout = self._mode_layout
+        return Layout.wrap(layout) if isinstance(layout, NativeLayout) else layout
 
     @property
     def element_layout(self) -> Layout:
@@ -488,7 +352,7 @@ class LayoutTensor(TileTensor):
         """
         if self.element_size == 1:
             return Layout(1, 1)
-        return from_core(super().element_layout)
+        return Layout.wrap(super().element_layout)
 
     @property
     def runtime_layout(self) -> RuntimeLayout:
@@ -500,8 +364,10 @@ class LayoutTensor(TileTensor):
         return clipped_layout(self.layout, self._mode_layout, self._valid_extents())
 
     def _valid_extents(self) -> tuple[int, ...]:
-        extents = elements.valid_extents(self) if self.is_ragged else self._extents
-        return tuple([int(n) for n in (self._extents if extents is None else extents)])
+        if self.is_ragged:
+            with suppress(LayoutError):  # the valid elements are not a box
+                return self.valid_shape
+        return tuple([int(n) for n in self._extents])
 
     @property
     def runtime_element_layout(self) -> RuntimeLayout:
@@ -513,7 +379,7 @@ class LayoutTensor(TileTensor):
         layout = self.element_layout
         if self.element_size == 1:
             return RuntimeLayout(layout.shape, layout.stride)
-        now = vector_layout(self._pair)
+        now = super().element_layout
         return RuntimeLayout._of(layout, as_int_tree(now.shape), as_int_tree(now.stride))
 
     @property
@@ -570,15 +436,15 @@ class LayoutTensor(TileTensor):
         return self._valid_extents()[k] if self.is_ragged else int(self._extents[k])
 
     @property
-    def size(self) -> Count:
+    def size(self) -> StaticCount:
         """Return the number of elements: `t.size()`; of the valid part.
 
         >>> LayoutTensor(list(range(12)), Layout.row_major(3, 4)).size()
         12
         """
-        return Count(super().size)
+        return StaticCount(super().size)
 
-    def get_shape(self) -> IndexEntries:
+    def get_shape(self) -> IndexList:
         """Return the extents at run time.
 
         >>> LayoutTensor(list(range(12)), Layout.row_major(3, 4)).get_shape()
@@ -586,7 +452,7 @@ class LayoutTensor(TileTensor):
         """
         return Index(*self._valid_extents())
 
-    def get_stride(self) -> IndexEntries:
+    def get_stride(self) -> IndexList:
         """Return the strides at run time.
 
         >>> LayoutTensor(list(range(12)), Layout.row_major(3, 4)).get_stride()
@@ -596,31 +462,43 @@ class LayoutTensor(TileTensor):
 
     # Elements.
 
-    @property
-    def load(self: Kind) -> LegacyLoadBrackets[Kind]:
+    @brackets
+    def load(  # type: ignore[override]
+        self, parameters: tuple[Any, ...], *index: Any, m: Any = None, n: Any = None, coords: Any = None, **options: Any
+    ) -> MojoValue:
         """Return the element at an index, or scalars from there on: `t.load[4](1, 0)`, `t.load[4](m=1, n=0)`.
 
         >>> LayoutTensor(list(range(12)), Layout.row_major(3, 4)).load[2](m=1, n=0)
         SIMD[DType.int64, 2](4, 5)
         """
-        return LegacyLoadBrackets(self)
+        return super().load.with_parameters(*parameters, **options)(*_named_index(index, m, n, coords))
 
-    @property
-    def store(self: Kind) -> LegacyStoreBrackets[Kind]:
+    @brackets
+    def store(  # type: ignore[override]
+        self,
+        parameters: tuple[Any, ...],
+        *index_and_value: Any,
+        m: Any = None,
+        n: Any = None,
+        coords: Any = None,
+        val: Any = None,
+        **options: Any,
+    ) -> None:
         """Write the element at an index, or a vector from there on: `t.store[4](1, 0, x)`, by name `m`, `n`, `val`.
 
         >>> LayoutTensor(list(range(12)), Layout.row_major(3, 4)).store(m=1, n=0, val=7)
         """
-        return LegacyStoreBrackets(self)
+        *index, value = index_and_value if val is None else (*index_and_value, val)
+        super().store.with_parameters(*parameters, **options)(*_named_index(tuple(index), m, n, coords), value)
 
     def prefetch(self, *index: Any, m: object = None, n: object = None, coords: object = None) -> None:
         """Check an index, which may be named, `m` and `n` or `coords`; a host needs no hint.
 
         >>> LayoutTensor(list(range(12)), Layout.row_major(3, 4)).prefetch(m=1, n=0)
         """
-        super().prefetch(*named_index(index, m, n, coords))
+        super().prefetch(*_named_index(index, m, n, coords))
 
-    def load_scalar(self, *index: Any) -> Any:
+    def load_scalar(self, *index: Any) -> MojoValue:
         """Return the first scalar of an element.
 
         >>> LayoutTensor(list(range(12)), Layout.row_major(3, 4)).load_scalar(1, 2)
@@ -644,13 +522,13 @@ class LayoutTensor(TileTensor):
         m: object = None,
         n: object = None,
         coords: object = None,
-    ) -> Any:
+    ) -> MojoValue:
         """Return `width` scalars from an element on, `t.aligned_load[4](1, 0)`, by name `m` and `n` or `coords`.
 
         >>> LayoutTensor(list(range(12)), Layout.row_major(3, 4)).aligned_load[2](1, 0)
         SIMD[DType.int64, 2](4, 5)
         """
-        return self.load[(*parameters, width)[0]](*_unpack(named_index(index, m, n, coords)))
+        return self.load[(*parameters, width)[0]](*_unpack(_named_index(index, m, n, coords)))
 
     @brackets
     def aligned_store(
@@ -667,21 +545,29 @@ class LayoutTensor(TileTensor):
         >>> LayoutTensor(list(range(12)), Layout.row_major(3, 4)).aligned_store[2](1, 0, [7, 8])
         """
         *index, value = index_and_value if val is None else (*index_and_value, val)
-        self.store[(*parameters, width)[0]](_unpack(named_index(tuple(index), m, n, None)), value)
+        self.store[(*parameters, width)[0]](_unpack(_named_index(tuple(index), m, n, None)), value)
 
     # Views.
 
-    @property
-    def tile(self: Kind) -> LayoutTileBrackets[Kind]:
+    @brackets
+    def tile(self, parameters: tuple[Any, ...], *arguments: Any, **options: Any) -> LayoutTensor:  # type: ignore[override]
         """Return a tile: `t.tile[2, 2](1, 0)`; if sizes do not divide, all tiles are masked.
 
         >>> LayoutTensor(list(range(12)), Layout.row_major(3, 4)).tile[2, 2](1, 0).dim(0)
         1
         """
-        return LayoutTileBrackets(self)
+        view = super().tile.with_parameters(*parameters)(*arguments, **options)
+        extents = zip(self._extents, view._extents, strict=False)
+        is_known = not any(isinstance(n, RuntimeInt) for n in self._extents)
+        return self._keep_mask(view, not is_known or any(n % size for n, size in extents if size))
 
-    @property
-    def distribute(self) -> LayoutDistributeBrackets:
+    def _keep_mask(self, view: Any, is_ragged: bool = False) -> LayoutTensor:
+        """Return a view of this tensor, masked if the tensor is, or the view does not divide it."""
+        view._masked = self.masked or is_ragged
+        return view  # type: ignore[no-any-return]
+
+    @brackets
+    def distribute(self, parameters: tuple[Any, ...], *arguments: Any, **options: Any) -> LayoutTensor:  # type: ignore[override]
         """Return the elements of one thread: `t.distribute[threads, axis=0](thread_id)`; threads may be nested.
 
         >>> from tilewright.mojo.layout import IntTuple
@@ -689,26 +575,34 @@ class LayoutTensor(TileTensor):
         >>> t.distribute[Layout.row_major(2, 4)](5).layout == Layout(IntTuple(2, 2), IntTuple(16, 4))
         True
         """
-        return LayoutDistributeBrackets(self)
+        return self._keep_mask(super().distribute.with_parameters(*parameters)(*arguments, **options))
 
-    @property
-    def distribute_with_offset(self) -> LocatedLayoutDistributeBrackets:
+    @brackets
+    def distribute_with_offset(  # type: ignore[override]
+        self, parameters: tuple[Any, ...], *arguments: Any, **options: Any
+    ) -> tuple[LayoutTensor, IndexList, int]:
         """Return (view, thread coordinates, offset): as `distribute`, with where the thread is and where it starts.
 
         >>> t = LayoutTensor(list(range(32)), Layout.row_major(4, 8))
         >>> t.distribute_with_offset[Layout.row_major(2, 4)](5)[1:]
         ((1, 1), 9)
         """
-        return LocatedLayoutDistributeBrackets(self)
+        located = super().distribute_with_offset.with_parameters(*parameters)(*arguments, **options)
+        return self._keep_mask(located[0]), Index(*located[1]), located[2]
 
-    @property
-    def vectorize(self) -> LayoutVectorizeBrackets:
-        """Return blocks of elements as single elements: `t.vectorize[1, 4]()`.
+    @brackets
+    def vectorize(self, parameters: tuple[Any, ...], **options: Any) -> LayoutTensor:  # type: ignore[override]
+        """Return blocks of elements as single elements, `t.vectorize[1, 4]()`; an extent of 1 has no stride in them.
 
         >>> print(LayoutTensor(list(range(12)), Layout.row_major(3, 4)).vectorize[1, 4]().element_layout)
         ((1, 4):(0, 1))
         """
-        return LayoutVectorizeBrackets(self)
+        view = super().vectorize.with_parameters(*parameters)(**options)
+        pair = view._pair
+        if isinstance(pair, NativeLayout) and not pair.guards and pair.shape[1]:
+            steps = tuple([0 if n == 1 else d for n, d in zip(pair.shape[1], pair.stride[1], strict=True)])
+            view = view._view(NativeLayout(pair.shape, (pair.stride[0], steps)), view._offset)
+        return self._keep_mask(view)
 
     @brackets
     def slice(self, parameters: tuple[Any, ...], *offsets: Any, slice_indices: object = None) -> LayoutTensor:  # type: ignore[override]
@@ -720,12 +614,12 @@ class LayoutTensor(TileTensor):
         """
         if slice_indices is None:
             pairs = offsets[0] if len(offsets) == 1 and isinstance(offsets[0], list) else offsets
-            return slice_leaves(self, parameters or tuple(pairs), bool(pairs))
+            return super().slice(*(parameters or pairs))
         modes = [int(k) for k in (slice_indices if isinstance(slice_indices, (tuple, list)) else (slice_indices,))]
         fixed = iter([int(k) for k in _unpack(offsets)])
         ranges = dict(zip(modes, parameters, strict=True))
-        entries = [ranges[k] if k in ranges else next(fixed) for k in range(self.rank)]
-        return slice_leaves(self, tuple(entries), False)
+        entries: list[Any] = [ranges[k] if k in ranges else next(fixed) for k in range(self.rank)]
+        return super().slice(*entries)
 
     slice_1d = slice  # noqa: A003  (Mojo's names)
 
@@ -739,8 +633,8 @@ class LayoutTensor(TileTensor):
         if self.element_size != 1:
             raise LayoutError("cannot compose a vectorized tensor; compose it before vectorize")
         by_mode = isinstance(layout, (list, tuple))
-        selection = tuple([core_layout(part) for part in layout]) if by_mode else core_layout(layout)
-        return self._view(pair_layout(compose(self._core_layout, selection)), self._offset)
+        selection = tuple([unwrap(part) for part in layout]) if by_mode else unwrap(layout)
+        return super().reshape(compose(self._native_layout, selection), allow_resize=True)
 
     @brackets
     def composition(self, parameters: tuple[Any, ...], *layouts: Any, **named: Any) -> LayoutTensor:
@@ -765,7 +659,7 @@ class LayoutTensor(TileTensor):
         target = values[0] if isinstance(values[0], RuntimeLayout) else values[-1]
         if isinstance(target, (tuple, list)):
             return super().reshape(target)
-        return super().reshape(core_layout(target), allow_resize=True)
+        return super().reshape(unwrap(target), allow_resize=True)
 
     def flatten(self) -> LayoutTensor:
         """Return the tensor with one mode, over the same memory.
@@ -773,8 +667,8 @@ class LayoutTensor(TileTensor):
         >>> LayoutTensor(list(range(12)), Layout.row_major(3, 4)).flatten().shape
         (12,)
         """
-        count = RuntimeInt(self.size) if any(map(is_dynamic, self._extents)) else int(self.size)
-        return super().reshape(CoreLayout((count,), (1,)), allow_resize=True)
+        count = RuntimeInt(self.size) if any(isinstance(n, RuntimeInt) for n in self._extents) else int(self.size)
+        return super().reshape(NativeLayout((count,), (1,)), allow_resize=True)
 
     def coalesce(self) -> LayoutTensor:
         """Return the tensor with the modes merged that continue each other.
@@ -782,10 +676,10 @@ class LayoutTensor(TileTensor):
         >>> LayoutTensor(list(range(12)), Layout.col_major(3, 4)).coalesce().shape
         (12,)
         """
-        if not isinstance(self._pair, CoreLayout):
+        if not isinstance(self._pair, NativeLayout):
             raise LayoutError(f"cannot merge the modes of {self.layout}, which has no strides")
-        layout, vector = _coalesce(self._core_layout), (self._pair.shape[1], self._pair.stride[1])
-        return self._view(make_layout((layout.shape, vector[0]), (layout.stride, vector[1])), self._offset)
+        layout, vector = _coalesce(self._native_layout), (self._pair.shape[1], self._pair.stride[1])
+        return self._view(NativeLayout((layout.shape, vector[0]), (layout.stride, vector[1])), self._offset)
 
     @brackets
     def tiled_iterator(self, parameters: tuple[Any, ...], *coords: Any, axis: Any = 0, **_: Any) -> Any:
@@ -810,7 +704,7 @@ class LayoutTensor(TileTensor):
         >>> t.copy_from(LayoutTensor([1, 2, 3, 4], Layout.col_major(2, 2))).to_numpy().tolist()
         [[1, 3], [2, 4]]
         """
-        source = only_one("copy_from", "a source", source, other)
+        source = other if source is None else source
         if order is None and isinstance(source, TileTensor) and self._needs_linear_order(source):
             return self._copy_linear(source)
         return super().copy_from(source, order, fill)
@@ -830,7 +724,7 @@ class LayoutTensor(TileTensor):
             )
         # as (elements, scalars of one): two modes of scalars, on both sides
         ours, theirs = (tensor._view(_two_modes(tensor._pair), tensor._offset) for tensor in (self, source))
-        elements.copy_from(ours, theirs)
+        TileTensor.copy_from(ours, theirs)
         return self
 
     @brackets
@@ -885,7 +779,7 @@ class LayoutTensor(TileTensor):
         >>> type(LayoutTensor([1, 2], Layout(2)).to_tile_tensor()).__name__
         'TileTensor'
         """
-        return as_kind(self, TileTensor)
+        return self._as_class(TileTensor)
 
     @brackets
     def stack_allocation(self, parameters: tuple[Any, ...], **_: Any) -> LayoutTensor:
@@ -933,8 +827,13 @@ class LayoutTensor(TileTensor):
         return result
 
 
+def _named_index(index: tuple[Any, ...], m: object, n: object, coords: object) -> tuple[Any, ...]:
+    """Return an index whose entries may have names, `m` and `n` or `coords`."""
+    return (*index, *[entry for entry in (m, n, coords) if entry is not None])
+
+
 def _known(number: Any) -> int:
-    return UNKNOWN_VALUE if is_dynamic(number) else int(number)
+    return UNKNOWN_VALUE if isinstance(number, RuntimeInt) else int(number)
 
 
 def _first_leaf(step: object) -> Any:
@@ -954,7 +853,7 @@ def _unpack(index: object) -> tuple[Any, ...]:
 
 
 def _coalesce(layout: Any) -> Any:
-    """Return a layout of the core with merged modes, as a tuple of modes."""
+    """Return a native layout with merged modes, as a tuple of modes."""
     modes: list[tuple[Any, Any]] = []
     for n, d in zip(*layout.flat_modes(), strict=True):
         if modes and modes[-1][0] * modes[-1][1] == d:
@@ -962,12 +861,12 @@ def _coalesce(layout: Any) -> Any:
         elif n != 1:
             modes.append((n, d))
     shape, stride = zip(*modes, strict=True) if modes else ((1,), (0,))
-    return make_layout(tuple(shape), tuple(stride))
+    return NativeLayout(tuple(shape), tuple(stride))
 
 
 def _lists_rows(pair: object) -> bool:
     """Return whether Mojo lists the scalars of an element last index fastest: where only that index has stride 1."""
-    if not isinstance(pair, CoreLayout):
+    if not isinstance(pair, NativeLayout):
         return True
     steps = tuple(pair.stride[1])
     return len(steps) == 2 and steps[1] == 1 != steps[0]
@@ -978,11 +877,11 @@ def _two_modes(pair: Any) -> Any:
     (shape, block), (stride, steps) = pair.shape, pair.stride
     order = slice(None, None, -1) if _lists_rows(pair) else slice(None)
     block, steps = tuple(block[order]) or (1,), tuple(steps[order]) or (0,)
-    return make_layout(((tuple(shape), block), ()), ((tuple(stride), steps), ()))
+    return NativeLayout(((tuple(shape), block), ()), ((tuple(stride), steps), ()))
 
 
 @brackets
-def stack_allocation_like(parameters: tuple[Any, ...], tensor: Any, **named: Any) -> Any:
+def stack_allocation_like(parameters: tuple[Any, ...], tensor: LayoutTensor, **named: Any) -> LayoutTensor:
     """`stack_allocation_like(t)`: a new tensor of the type of another.
 
     >>> stack_allocation_like(LayoutTensor([1, 2], Layout(2))).size()
@@ -1015,7 +914,7 @@ class NullableTileTensor:
         self.layout = layout if self._tensor is None else self._tensor.layout
         self.ptr = Optional(None if self._tensor is None else self._tensor.ptr)
 
-    def value(self) -> Any:
+    def value(self) -> TileTensor:
         """Return the tensor; raise if it has no memory.
 
         >>> from tilewright.mojo.layout import row_major
@@ -1035,7 +934,7 @@ class NullableTileTensor:
         """
         return self.value().dim
 
-    def to_layout_tensor(self) -> Any:
+    def to_layout_tensor(self) -> TileTensor:
         """Return the tensor as a `LayoutTensor`.
 
         >>> from tilewright.mojo.layout import row_major

@@ -13,7 +13,7 @@ from typing import Any
 
 from tilewright.errors import LayoutError
 from tilewright.mojo import brackets
-from tilewright.tensor import Scalars, require_writable
+from tilewright.tensor import Scalars
 
 from ..simt.access_log import start_copy
 from ..simt.kernel_thread import current_machine, is_inside_kernel
@@ -113,7 +113,8 @@ def copy_valid(target: Any, source: Any, bound: int | None) -> None:
             f"a masked copy needs tensors of one shape and type, got {source.shape} of {source.dtype} for"
             f" {target.shape} of {target.dtype}"
         )
-    require_writable(target)
+    if target.readonly:
+        raise LayoutError("the target of a copy is read-only")
     chosen = writable & valid if bound is None else writable & valid & (places - source.offset < bound)
     source._store.will_read(places[chosen])
     target._store.will_write(into[chosen])

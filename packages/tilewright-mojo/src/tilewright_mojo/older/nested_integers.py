@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from tilewright.errors import CoordinateError, LayoutError
 from tilewright.layout import as_integer, as_tuple, leaves
-from tilewright.mojo import ParametrizedMeta, brackets
+from tilewright.mojo import MojoValue, ParametrizedMeta, brackets
 from tilewright.mojo.layout import Coord
 
 from ..collections import Optional
@@ -58,7 +58,7 @@ class IntTuple(metaclass=ParametrizedMeta):
             self._tree = tuple([as_int_tree(element) for element in elements])
 
     @staticmethod
-    def convert_implicitly(value: object) -> Any:
+    def convert_implicitly(value: object) -> MojoValue:
         """Return an integer, or a list of integers, as a tuple; other values as they are.
 
         >>> print(IntTuple.convert_implicitly([2, [3, 4]]))

@@ -6,14 +6,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from tilewright.layout import Layout as NativeLayout
 from tilewright.layout import as_tuple, col_major, nest_like, row_major
 from tilewright.mojo import DType, ParametrizedMeta, brackets
 
-from .layout import Layout, to_core
+from .layout import Layout, to_native
 from .layout import coalesce as coalesce_static
 from .layout import make_layout as make_static_layout
 from .nested_integers import as_int_tree, of_tree
-from .runtime_tuple import RuntimeTuple, crd2idx, idx2crd, product
+from .runtime_tuple import RuntimeTuple, RuntimeTupleType, crd2idx, idx2crd, product
 
 
 def _strided(order: Any) -> Any:
@@ -80,13 +81,14 @@ class RuntimeLayout(metaclass=ParametrizedMeta):
     row_major = staticmethod(brackets(_strided(row_major), None))
     col_major = staticmethod(brackets(_strided(col_major), None))
 
-    def core(self) -> Any:
-        """Return the layout of the core: numbers that are known only at run time are marked so.
+    @property
+    def native(self) -> NativeLayout:
+        """Return the layout of the library: numbers that are known only at run time are marked so.
 
-        >>> RuntimeLayout[Layout.row_major(-1, 8)].row_major((4, 8)).core()
+        >>> RuntimeLayout[Layout.row_major(-1, 8)].row_major((4, 8)).native
         Layout((Idx(4), 8), (8, 1))
         """
-        return to_core(self.layout, self.shape, self.stride)
+        return to_native(self.layout, self.shape, self.stride)
 
     def __call__(self, *index: Any, idx: object = None) -> int:
         """Return the offset of a coordinate, which Mojo calls `idx`."""
@@ -94,9 +96,9 @@ class RuntimeLayout(metaclass=ParametrizedMeta):
         coordinate = index[0] if len(index) == 1 else index
         return crd2idx(coordinate, self.shape, self.stride)
 
-    def __array__(self, dtype: object = None, copy: bool | None = None) -> Any:
-        """Return the offsets, as for layouts of the core; NumPy would list the modes."""
-        return self.core().__array__(dtype, copy)
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """Return the offsets, as for native layouts; NumPy would list the modes."""
+        return self.native.__array__(dtype, copy)
 
     def idx2crd(self, idx: object, *_: Any) -> RuntimeTuple:
         """Return the coordinate at an index.
@@ -204,14 +206,14 @@ class RuntimeLayoutType:
         return RuntimeLayout._of(known, numbers, steps)
 
     @property
-    def ShapeType(self) -> Any:  # noqa: N802  (Mojo's name)
+    def ShapeType(self) -> RuntimeTupleType:  # noqa: N802  (Mojo's name)
         """Return the type of the shape."""
-        return RuntimeTuple[self.layout.shape]
+        return RuntimeTupleType(self.layout.shape)
 
     @property
-    def StrideType(self) -> Any:  # noqa: N802
+    def StrideType(self) -> RuntimeTupleType:  # noqa: N802
         """Return the type of the strides."""
-        return RuntimeTuple[self.layout.stride]
+        return RuntimeTupleType(self.layout.stride)
 
     @property
     def row_major(self) -> brackets[RuntimeLayout]:
@@ -257,13 +259,13 @@ def make_layout(*layouts: RuntimeLayout) -> RuntimeLayout:
     return RuntimeLayout._of(known, shape, stride)
 
 
-def clipped_layout(layout: Layout, core: Any, extents: tuple[int, ...]) -> RuntimeLayout:
+def clipped_layout(layout: Layout, native: Any, extents: tuple[int, ...]) -> RuntimeLayout:
     """Return the layout of a tensor at run time, with the extents of its valid part.
 
-    >>> from tilewright import Layout as CoreLayout
-    >>> print(clipped_layout(Layout.row_major(4, 4), CoreLayout((4, 4), (8, 1)), (2, 4)))
+    >>> from tilewright import Layout as NativeLayout
+    >>> print(clipped_layout(Layout.row_major(4, 4), NativeLayout((4, 4), (8, 1)), (2, 4)))
     ((2, 4):(8, 1))
     """
-    shape, stride = (as_int_tree(tree) for tree in (core.shape, core.stride))
+    shape, stride = (as_int_tree(tree) for tree in (native.shape, native.stride))
     parts = [n if isinstance(n, tuple) else extent for n, extent in zip(as_tuple(shape), extents, strict=True)]
     return RuntimeLayout._of(layout, tuple(parts) if isinstance(shape, tuple) else parts[0], stride)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from tilewright.errors import LayoutError
 from tilewright.layout import as_tuple, leaves, nest_like
-from tilewright.mojo import SIMD, Index, IndexEntries, ParametrizedMeta, brackets
+from tilewright.mojo import SIMD, Index, IndexList, ParametrizedMeta, brackets
 
 from . import int_tuple
 from .int_tuple import IntTuple, to_unknown
@@ -59,7 +59,7 @@ class RuntimeTuple(metaclass=ParametrizedMeta):
         return len(leaves(self.int_tree))
 
     @property
-    def value(self) -> IndexEntries:
+    def value(self) -> IndexList:
         """Return all integers without nesting.
 
         >>> RuntimeTuple(2, 3).value
@@ -252,7 +252,7 @@ def concat(lhs: object, rhs: object) -> IntTuple:
     return of_tree((*as_tuple(as_int_tree(lhs)), *as_tuple(as_int_tree(rhs))))
 
 
-def to_index_list(t: object, *_: Any) -> IndexEntries:
+def to_index_list(t: object, *_: Any) -> IndexList:
     """Return all integers as an `IndexList`.
 
     >>> to_index_list(RuntimeTuple(2, 3))

@@ -17,11 +17,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from tilewright.copying import aligned_empty
 from tilewright.errors import LayoutError
 from tilewright.formats import FormatLike, ScalarFormat, format_of
 from tilewright.layout import LayoutLike, as_integer, leaves, row_major
-from tilewright.tensor import Store, TileTensor, View, elements_layout
+from tilewright.tensor import Store, TileTensor
 
 from .kernel_thread import MACHINE, PACKAGES, current_machine, is_inside_kernel
 
@@ -56,7 +55,7 @@ class MemoryRegion:
         ),
     )
 
-    def __init__(self, name: str, space: str, data: np.ndarray, view: View | None = None) -> None:
+    def __init__(self, name: str, space: str, data: np.ndarray, view: TileTensor | None = None) -> None:
         self.name, self.space, self.data = name, space, data
         self.view, self.view_start = view, 0  # a tensor in the region, and the byte where its storage starts
         self.address = int(data.ctypes.data)
@@ -117,15 +116,14 @@ class MemoryRegion:
         return tuple(map(int, matches[0])) if len(matches) else (start // self.itemsize,)
 
 
-def element_places(view: View) -> np.ndarray:
+def element_places(view: TileTensor) -> np.ndarray:
     """Return where the elements of a tensor start in its storage, with one dimension per mode.
 
     >>> import tilewright as tw
     >>> element_places(tw.TileTensor([1, 2, 3, 4], tw.col_major(2, 2))).tolist()
     [[0, 2], [1, 3]]
     """
-    # the layout of the core, whatever a dialect calls it
-    return np.asarray(elements_layout(view._pair).offsets()) + int(view._offset)
+    return np.asarray(view._native_layout.offsets()) + view.offset
 
 
 class RegionTable:
@@ -598,7 +596,7 @@ def allocate_store(space: str, count: int, dtype: FormatLike) -> Store:
     ()
     """
     element = format_of(dtype).require_scalar("memory of a kernel")
-    store: Store = current_machine("memory of a block").memory.allocate(space, count, element, aligned_empty)
+    store: Store = current_machine("memory of a block").memory.allocate(space, count, element)
     return store
 
 
@@ -630,7 +628,7 @@ class BlockStack:
         if key not in tensors:
             tensors[key] = make()
             region = machine.log.table.find(store)[0]
-            if region.view is None and isinstance(tensors[key], View):
+            if region.view is None and isinstance(tensors[key], TileTensor):
                 region.view = tensors[key]
         return tensors[key]
 
@@ -650,7 +648,7 @@ def dynamic_memory(dtype: FormatLike) -> Store:
         raise LayoutError("a block has no dynamic shared memory; launch the kernel with shared_bytes=...")
     if nbytes % element.itemsize:
         raise LayoutError(f"{nbytes} bytes of dynamic shared memory are not a multiple of {element.itemsize}")
-    store: Store = machine.memory.dynamic(aligned_empty)
+    store: Store = machine.memory.dynamic()
     return store.with_fields(data=store.data.view(element.dtype), format=element)
 
 

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tilewright.analysis import SIZES, bank_conflicts, coalescing
+from tilewright.copying import aligned_empty
 from tilewright.formats import ScalarFormat
 from tilewright.tensor import Store
 
@@ -447,10 +448,8 @@ class BlockMemory:
         for store in self._shared.values():
             self._machine.log.table.find(store)[0].clear()
 
-    def allocate(self, space: str, count: int, element: ScalarFormat, make: Callable[[int, Any], Any]) -> Store:
+    def allocate(self, space: str, count: int, element: ScalarFormat) -> Store:
         """Return memory without values: one for all threads of a block that come here the same way, or one per thread.
-
-        `make(count, dtype)` returns a new array.
 
         >>> BlockMemory.allocate.__name__
         'allocate'
@@ -460,7 +459,7 @@ class BlockMemory:
         if space == SHARED:
             store = self._shared.get(key)
             if store is None:
-                store = self._shared[key] = self._new_memory(space, place, make(count, element.dtype))
+                store = self._shared[key] = self._new_memory(space, place, count, element.dtype)
                 self.static_bytes += count * element.itemsize
                 self._check_shared_memory(self._machine.log.sites[place])
             return store
@@ -469,25 +468,24 @@ class BlockMemory:
             if sys.getrefcount(store.data) <= references:  # nobody refers to that of an earlier call any more
                 self._machine.log.table.find(store)[0].clear()
                 return store
-        store = self._new_memory(space, place, make(count, element.dtype))
+        store = self._new_memory(space, place, count, element.dtype)
         free.append((store, sys.getrefcount(store.data)))
         return store
 
-    def dynamic(self, make: Callable[[int, Any], Any]) -> Store:
+    def dynamic(self) -> Store:
         """Return the bytes of the dynamic shared memory of the block, as many as the launch asks for.
 
         >>> BlockMemory.dynamic.__name__
         'dynamic'
         """
-        store = self._shared.get("dynamic")
-        if store is None:
-            data = make(self._machine.plan.shared_bytes, np.uint8)
-            store = self._shared["dynamic"] = self._new_memory(SHARED, self._machine.log.site_here(2), data)
-        return store
+        if "dynamic" not in self._shared:
+            place, nbytes = self._machine.log.site_here(2), self._machine.plan.shared_bytes
+            self._shared["dynamic"] = self._new_memory(SHARED, place, nbytes, np.dtype(np.uint8))
+        return self._shared["dynamic"]
 
-    def _new_memory(self, space: str, place: int, data: Any) -> Store:
+    def _new_memory(self, space: str, place: int, count: int, dtype: np.dtype[Any]) -> Store:
         site = self._machine.log.sites[place]
-        store = Store.of(data)
+        store = Store.of(aligned_empty(count, dtype))
         name = name_assigned_at(site) or f"{space}@{site.line}"
         self._machine.log.table.add(MemoryRegion(name, space, store.data)).clear()
         return store

@@ -6,9 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
+
 from tilewright.errors import CoordinateError, LayoutError
 from tilewright.formats import fit_values
-from tilewright.tensor import Store, View, element_offset
+from tilewright.tensor import Store, TileTensor, element_offset
 
 from .kernel_thread import Suspension, current_machine, is_inside_kernel, suspends
 
@@ -429,7 +431,7 @@ def locate_scalar(target: object, index: object) -> tuple[Store, int]:
     2
     """
     entries = tuple(index) if isinstance(index, (tuple, list)) else (index,)
-    if isinstance(target, View):
+    if isinstance(target, TileTensor):
         return target._store, int(element_offset(target, entries))
     store = getattr(target, "memory", None)
     if isinstance(store, Store) and len(entries) == 1:
@@ -440,7 +442,7 @@ def locate_scalar(target: object, index: object) -> tuple[Store, int]:
     raise TypeError(f"an atomic operation takes a tensor or a pointer and an index, got {type(target).__name__}")
 
 
-def update_scalar(store: Store, place: int, change: Callable[[Any], Any] | None, reads: bool = True) -> Any:
+def update_scalar(store: Store, place: int, change: Callable[[Any], Any] | None, reads: bool = True) -> np.generic:
     """Return the old value of a scalar, and replace it by `change(old)`; without a change it is only read.
 
     `reads` says whether the old value matters.
@@ -455,13 +457,13 @@ def update_scalar(store: Store, place: int, change: Callable[[Any], Any] | None,
         machine = current_machine("an atomic operation")
         if machine.plan.check is not False:
             machine.log.update(store, place, reads, change is not None)
-    old = store.host[place]
+    old: np.generic = store.host[place]
     if change is not None:
         store.host[place] = fit_values(change(old), store.format)
     return old
 
 
-def atomic_add(target: object, index: object, value: object) -> Any:
+def atomic_add(target: object, index: object, value: object) -> np.generic:
     """Add `value` to the element of `target` at `index`; return what it was before.
 
     >>> import numpy as np
@@ -473,7 +475,7 @@ def atomic_add(target: object, index: object, value: object) -> Any:
     return update_scalar(*locate_scalar(target, index), lambda old: old + value)
 
 
-def atomic_sub(target: object, index: object, value: object) -> Any:
+def atomic_sub(target: object, index: object, value: object) -> np.generic:
     """Subtract `value` from the element of `target` at `index`; return what it was before.
 
     >>> import tilewright as tw
@@ -483,7 +485,7 @@ def atomic_sub(target: object, index: object, value: object) -> Any:
     return update_scalar(*locate_scalar(target, index), lambda old: old - value)
 
 
-def atomic_max(target: object, index: object, value: object) -> Any:
+def atomic_max(target: object, index: object, value: object) -> np.generic:
     """Replace the element of `target` at `index` by `value` if that is larger; return what it was before.
 
     >>> import tilewright as tw
@@ -494,7 +496,7 @@ def atomic_max(target: object, index: object, value: object) -> Any:
     return update_scalar(*locate_scalar(target, index), lambda old: max(old, value))
 
 
-def atomic_min(target: object, index: object, value: object) -> Any:
+def atomic_min(target: object, index: object, value: object) -> np.generic:
     """Replace the element of `target` at `index` by `value` if that is smaller; return what it was before.
 
     >>> import tilewright as tw
@@ -505,7 +507,7 @@ def atomic_min(target: object, index: object, value: object) -> Any:
     return update_scalar(*locate_scalar(target, index), lambda old: min(old, value))
 
 
-def atomic_exchange(target: object, index: object, value: object) -> Any:
+def atomic_exchange(target: object, index: object, value: object) -> np.generic:
     """Replace the element of `target` at `index` by `value`; return what it was before.
 
     >>> import tilewright as tw
@@ -515,7 +517,7 @@ def atomic_exchange(target: object, index: object, value: object) -> Any:
     return update_scalar(*locate_scalar(target, index), lambda old: value)
 
 
-def atomic_compare_exchange(target: object, index: object, expected: object, value: object) -> Any:
+def atomic_compare_exchange(target: object, index: object, expected: object, value: object) -> np.generic:
     """Replace the element of `target` at `index` by `value` if it is `expected`; return what it was before.
 
     >>> import tilewright as tw
@@ -526,7 +528,7 @@ def atomic_compare_exchange(target: object, index: object, expected: object, val
     return update_scalar(*locate_scalar(target, index), lambda old: value if old == expected else old)
 
 
-def atomic_load(target: object, index: object) -> Any:
+def atomic_load(target: object, index: object) -> np.generic:
     """Return the element of `target` at `index`, read atomically.
 
     >>> import tilewright as tw

@@ -147,7 +147,7 @@ def _code_signature(code: CodeType) -> tuple[Any, ...]:
 _twin_codes: dict[int, tuple[CodeType, CodeType | None]] = {}  # by the id of a code, which is held here
 
 
-def coroutine_twin(function: Any) -> Any:
+def coroutine_twin(function: Any) -> Function:
     """Return what to call instead of `function` inside a kernel: its twin, or itself if it cannot wait.
 
     >>> def pause():
@@ -157,7 +157,7 @@ def coroutine_twin(function: Any) -> Any:
     """
     kind = function.__class__
     if kind is FunctionType:
-        known = function.__dict__.get("__twin__")
+        known: Function | None = function.__dict__.get("__twin__")
         return known if known is not None else _make_twin(function)
     if kind is MethodType:
         inner = coroutine_twin(function.__func__)
@@ -169,11 +169,11 @@ def coroutine_twin(function: Any) -> Any:
         return function
     choose = getattr(function, "suspending", None)
     if choose is not None:
-        return choose()
+        return choose()  # type: ignore[no-any-return]
     method = getattr(kind, "__call__", None)  # noqa: B004  (what it is, not whether)
     if method.__class__ is FunctionType and not method.__code__.co_filename.startswith(PACKAGES):
         return MethodType(coroutine_twin(method), function)
-    return function
+    return function  # type: ignore[no-any-return]
 
 
 def _make_twin(function: FunctionType) -> Function:

@@ -17,7 +17,7 @@ import numpy as np
 from tilewright._text import count_of
 from tilewright.errors import CoordinateError, KernelBoundsError, KernelError, LayoutError, TilewrightError
 from tilewright.layout import as_integer
-from tilewright.tensor import Store, TileTensor, View, kernel_memory
+from tilewright.tensor import Store, TileTensor, kernel_memory
 
 from .access_log import IN_FLIGHT, AccessLog, BlockStack, LogTable, MemoryRegion, Site, new_region, site_of, user_frame
 from .checks import BlockMemory, CostCounter, RaceFinder, TouchRecorder
@@ -766,7 +766,7 @@ def _add_regions(machine: SimtMachine, arguments: Iterable[tuple[str, Any]]) -> 
     """Tell the machine the memory of its arguments, so that reports can name it; overlapping memory is one region."""
     known = []
     for name, value in arguments:
-        store = value._store if isinstance(value, View) else getattr(value, "memory", None)
+        store = value._store if isinstance(value, TileTensor) else getattr(value, "memory", None)
         if isinstance(store, Store) and store.is_on_host and store.size:
             known.append((int(store.host.ctypes.data), name, value, store))
     last: MemoryRegion | None = None
@@ -776,7 +776,7 @@ def _add_regions(machine: SimtMachine, arguments: Iterable[tuple[str, Any]]) -> 
             last.include(store.host)
             continue
         last = regions[name] = new_region(name, store)
-        last.view = value if isinstance(value, View) else None
+        last.view = value if isinstance(value, TileTensor) else None
     for _, name, _, _ in known:  # in the order of the arguments, for reports
         if name in regions:
             machine.log.table.add(regions.pop(name))

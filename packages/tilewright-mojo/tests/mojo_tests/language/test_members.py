@@ -727,7 +727,7 @@ struct Store:
         self.is_on_host = True
 struct Tensor:
     var _mode_layout: AnyType
-    var _core_layout: AnyType
+    var _native_layout: AnyType
     var shape: AnyType
     var layout: AnyType
     var dtype: DType
@@ -737,7 +737,7 @@ struct Tensor:
     var readonly: Bool
     def __init__(out self):
         self._mode_layout = row_major[4096]()
-        self._core_layout, self.layout = self._mode_layout, self._mode_layout
+        self._native_layout, self.layout = self._mode_layout, self._mode_layout
         self.shape, self.dtype, self._offset, self.readonly = (4096,), DType.uint8, 0, False
         self._pair, self._store = Pair(), Store()
     def to_numpy(self) -> AnyType:

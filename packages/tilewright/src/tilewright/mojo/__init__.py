@@ -21,7 +21,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from .._lazy import companion_name
-from .brackets import ParametrizedMeta, bind_parameters, brackets
+from .brackets import MojoValue, ParametrizedMeta, TypeBrackets, brackets
 from .builtins import (
     AnyType,
     Bool,
@@ -31,10 +31,8 @@ from .builtins import (
     ImplicitlyCopyable,
     ImplicitlyDestructible,
     Index,
-    IndexEntries,
     IndexList,
     Int,
-    MemoryMeta,
     MemoryType,
     Movable,
     MutAnyOrigin,
@@ -44,7 +42,6 @@ from .builtins import (
     Writable,
     align_of,
     format_value,
-    memory_type,
     simd_width_of,
     size_of,
 )
@@ -56,14 +53,12 @@ from .memory import (
     Pointer,
     Span,
     UnsafePointer,
-    allocate,
+    alloc,
     allocate_on_stack,
-    copy_memory,
     label_store,
     tensor_on_stack,
-    values_memory,
 )
-from .scalar_memory import Cells, new_memory, number_type_of, scalar_of, write_scalar, zeroed
+from .scalar_memory import Cells
 from .simd import (
     SIMD,
     BFloat16,
@@ -83,14 +78,12 @@ from .simd import (
     UInt16,
     UInt32,
     UInt64,
-    as_dtype,
     as_vector,
     build_vector,
     make_scalar,
     map_numbers,
     numbers_of,
     operand_of,
-    scalar_format,
 )
 
 _COMPANION = ("List", "Optional", "String", "imports", "install", "run", "uninstall")
@@ -109,6 +102,7 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "SIMD",
+    "AddressSpace",
     "AnyType",
     "Array",
     "BFloat16",
@@ -148,6 +142,8 @@ __all__ = [
     "UnsafePointer",
     "Writable",
     "align_of",
+    "alloc",
+    "brackets",
     "simd_width_of",
     "size_of",
 ]

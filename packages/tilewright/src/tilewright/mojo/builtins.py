@@ -7,15 +7,15 @@ import operator
 from abc import ABC
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, SupportsIndex
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..errors import CoordinateError, FormatError
 from ..layout import as_integer
-from .brackets import ParametrizedMeta
+from .brackets import MojoValue, ParametrizedMeta, brackets
 from .scalar_memory import number_type_of
-from .simd import SIMD, SIMD_BYTES, DType, Error, NumberType, SIMDType, plain_number, scalar_format
+from .simd import SIMD, SIMD_BYTES, DType, Error, NumberType, SIMDType, plain_number
 
 _WRAP = DType.int64.round_number
 
@@ -239,75 +239,89 @@ class TrivialRegisterPassable(ABC):  # noqa: B024  (tensors are registered)
 GPU_BYTES = 16  # that a thread of a GPU loads at once
 
 
-class _TypeFunction:
-    """A function of a type in brackets, without arguments: `size_of[Float32]()`."""
-
-    def __init__(self, name: str, function: Callable[[Any], int]) -> None:
-        self._name = name
-        self._function = function
-
-    def __getitem__(self, kind: object) -> Callable[..., int]:
-        values = kind if isinstance(kind, tuple) else (kind,)
-        answer = self._function(values[0])
-        return lambda *_: answer
-
-    def with_parameters(self, *kinds: Any, **named: Any) -> Callable[..., int]:
-        """Return the function of a type: the first in the brackets, or called `type` or `dtype`."""
-        return self[(*kinds, *[named[name] for name in ("type", "dtype") if name in named])]
-
-    def __repr__(self) -> str:
-        return self._name
-
-
 def _size(kind: NumberType) -> int:
     count = kind.size if isinstance(kind, SIMDType) else 1
-    return count * (kind.dtype if isinstance(kind, SIMDType) else scalar_format(kind)).itemsize
+    return count * (kind.dtype if isinstance(kind, SIMDType) else DType.of(kind)).itemsize
 
 
-size_of = _TypeFunction("size_of", _size)
-align_of = _TypeFunction("align_of", _size)
-bit_width_of = _TypeFunction("bit_width_of", lambda kind: 8 * _size(kind))
+def _type_of(parameters: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """Return the type that a function has in its brackets: the first parameter, or one called `type` or `dtype`."""
+    return (*parameters, *[named[name] for name in ("type", "dtype") if name in named])[0]
 
 
-class _WidthFunction(_TypeFunction):
-    """`simd_width_of[dtype]()`: numbers in a register of the processor, or with `target` in one load of a GPU."""
+@brackets
+def size_of(parameters: tuple[Any, ...], *_: Any, **named: Any) -> int:
+    """Return the bytes of a value of a type, the only one of the `parameters` or `named`: `size_of[Float32]()`.
 
-    def with_parameters(self, *kinds: Any, target: object = None, **named: Any) -> Callable[..., int]:
-        """Return the function of a type; any `target` is a GPU.
-
-        >>> simd_width_of.with_parameters("float32", target="gpu")()
-        4
-        """
-        if target is None:
-            return super().with_parameters(*kinds, **named)
-        size = _size((*kinds, *named.values())[0])
-        return lambda *_: max(1, GPU_BYTES // size)
+    >>> size_of[DType.float32](), bit_width_of["int8"]()
+    (4, 8)
+    """
+    return _size(_type_of(parameters, named))
 
 
-simd_width_of = _WidthFunction("simd_width_of", lambda kind: max(1, SIMD_BYTES // scalar_format(kind).itemsize))
+align_of = size_of
+
+
+@brackets
+def bit_width_of(parameters: tuple[Any, ...], *_: Any, **named: Any) -> int:
+    """Return the bits of a value of a type, the only one of the `parameters` or `named`: `bit_width_of[Float32]()`.
+
+    >>> bit_width_of[DType.float32]()
+    32
+    """
+    return 8 * _size(_type_of(parameters, named))
+
+
+@brackets
+def simd_width_of(parameters: tuple[Any, ...], *_: Any, target: object = None, **named: Any) -> int:
+    """Return how many numbers of a type a register holds, or with `target` one load of a GPU: any target is one.
+
+    The type is the only one of the `parameters` in brackets, or the `named` one: `simd_width_of[DType.float32]()`.
+
+    >>> simd_width_of["float32"](), simd_width_of.with_parameters("float32", target="gpu")()
+    (16, 4)
+    """
+    kind = _type_of(parameters, named)
+    if target is not None:
+        return max(1, GPU_BYTES // _size(kind))
+    return max(1, SIMD_BYTES // DType.of(kind).itemsize)
+
+
 sizeof, alignof, simdwidthof, bitwidthof = size_of, align_of, simd_width_of, bit_width_of
 
 
 def _each(function: Callable[[int, int], int]) -> Any:
     """Return the method that combines two lists, or a list and an integer, entry by entry."""
 
-    def method(self: IndexEntries, other: object) -> IndexEntries:
+    def method(self: IndexList, other: object) -> IndexList:
         others = other if isinstance(other, (tuple, list)) else (other,) * len(self)
         if len(others) != len(self):
             raise CoordinateError(f"lists of {len(self)} and {len(others)} indices do not fit together")
-        return IndexEntries([function(a, int(b)) for a, b in zip(self, others, strict=True)])
+        return IndexList([function(a, int(b)) for a, b in zip(self, others, strict=True)])
 
     return method
 
 
-class IndexEntries(list[int]):
-    """The value of an `IndexList`: a fixed number of integers with arithmetic entry by entry; equal to their tuple.
+class IndexList(list[int], metaclass=ParametrizedMeta):
+    """A fixed number of integers, its `entries`, with arithmetic entry by entry; equal to their tuple.
 
+    >>> IndexList[2](1, 2), IndexList[3](0)
+    ((1, 2), (0, 0, 0))
     >>> Index(1, 2) + Index(10, 20), Index(3, 4) * 2, Index(3, 4).flattened_length()
     ((11, 22), (6, 8), 12)
     """
 
     __slots__ = ()
+    __bracketed__: ClassVar[tuple[str, ...]] = ("size",)
+
+    def __init__(self, *entries: Any) -> None:
+        values = entries[0] if len(entries) == 1 and isinstance(entries[0], (tuple, list)) else entries
+        super().__init__([int(as_integer(entry, "an index")) for entry in values])
+
+    @classmethod
+    def _with_parameters(cls, size: object = None, *_: Any, **named: Any) -> Any:
+        """Return the type `IndexList[size, element_type=...]`; the integers have no width here."""
+        return cls if size is None or size is ... else IndexListType(as_integer(size, "the size of an IndexList"))
 
     @property
     def size(self) -> int:
@@ -349,7 +363,7 @@ class IndexEntries(list[int]):
             result *= entry
         return result
 
-    def canonicalize(self) -> IndexEntries:
+    def canonicalize(self) -> IndexList:
         """Return the same list.
 
         >>> Index(3, 4).canonicalize()
@@ -357,7 +371,7 @@ class IndexEntries(list[int]):
         """
         return self
 
-    def cast(self, *_: Any) -> IndexEntries:
+    def cast(self, *_: Any) -> IndexList:
         """Return the same list: our integers have no width.
 
         >>> Index(3, 4).cast()
@@ -375,8 +389,8 @@ class IndexEntries(list[int]):
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(tuple(self))
 
-    def __copy__(self) -> IndexEntries:
-        return IndexEntries(self)
+    def __copy__(self) -> IndexList:
+        return IndexList(self)
 
     def __repr__(self) -> str:
         return f"({', '.join(map(str, self))})"
@@ -396,7 +410,7 @@ class IndexListType:
 
     size: int
 
-    def __call__(self, *entries: Any, fill: object = None) -> IndexEntries:
+    def __call__(self, *entries: Any, fill: object = None) -> IndexList:
         if fill is not None:
             entries = (fill,)
         if len(entries) == 1 and isinstance(entries[0], (tuple, list)):
@@ -406,68 +420,24 @@ class IndexListType:
             numbers *= self.size
         if len(numbers) != self.size:
             raise CoordinateError(f"{self!r} takes one integer or {self.size}, got {len(numbers)}")
-        return IndexEntries(numbers)
+        return IndexList(numbers)
 
     def __instancecheck__(self, value: object) -> bool:
-        is_list = isinstance(value, (tuple, IndexEntries)) and len(value) == self.size
+        is_list = isinstance(value, (tuple, IndexList)) and len(value) == self.size
         return is_list and all(isinstance(entry, int) for entry in value)  # type: ignore[attr-defined]
 
     def __repr__(self) -> str:
         return f"IndexList[{self.size}]"
 
 
-class _IndexListBrackets:
-    """`IndexList[2](1, 2)` is a tuple of two integers, its `entries`.
-
-    >>> IndexList[2](1, 2), IndexList[3](0)
-    ((1, 2), (0, 0, 0))
-    """
-
-    __bracketed__: ClassVar[tuple[str, ...]] = ("size",)
-
-    def __repr__(self) -> str:
-        return "IndexList"
-
-    def __getitem__(self, size: SupportsIndex) -> Any:
-        return self.with_parameters(*(size if isinstance(size, tuple) else (size,)))
-
-    def with_parameters(self, size: object = None, *_: Any, **named: Any) -> Any:
-        """Return `IndexList[size, element_type=...]`; the integers have no width here."""
-        if size is None or size is ...:
-            return self
-        return IndexListType(as_integer(size, "the size of an IndexList"))
-
-    def __call__(self, *entries: Any) -> IndexEntries:
-        return IndexListType(len(entries))(*entries)
-
-    def __instancecheck__(self, value: object) -> bool:
-        return isinstance(value, IndexEntries)
-
-
-IndexList = _IndexListBrackets()
-
-
-class _Index:
-    """`Index(1, 2)`: an `IndexList` of its `entries`.
+@brackets
+def Index(_parameters: object, *entries: Any, **_: Any) -> IndexList:  # noqa: N802  (Mojo's name)
+    """`Index(1, 2)`: an `IndexList` of its `entries`; a number type in brackets has no effect on them.
 
     >>> Index(1, 2)
     (1, 2)
     """
-
-    def __call__(self, *entries: Any) -> IndexEntries:
-        if len(entries) == 1 and isinstance(entries[0], (tuple, list)):
-            entries = tuple(entries[0])
-        return IndexEntries([int(as_integer(entry, "an index")) for entry in entries])
-
-    def with_parameters(self, *_: Any, **named: Any) -> _Index:
-        """Return the same function: the integers have no width here."""
-        return self
-
-    def __repr__(self) -> str:
-        return "Index"
-
-
-Index = _Index()
+    return IndexList(*entries)
 
 
 NAMES = {"Pointer": "UnsafePointer"}  # where our class has another name
@@ -490,6 +460,18 @@ class MemoryType:
     element: Any = None
     size: int | None = None
 
+    @classmethod
+    def of(cls, kind: object, element: object, size: int | None = None) -> MemoryType:
+        """Return the type of memory, of the class `kind`, with elements of a type; None or ... stands for any type.
+
+        >>> from tilewright.mojo import Span
+        >>> MemoryType.of(Span, "float32")
+        Span[DType.float32]
+        """
+        if element is None or element is ...:
+            return cls(kind, None, None, size)
+        return cls(kind, number_type_of(element), element, size)
+
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         of_type = getattr(self.kind, "_of_type", None)
         if of_type is not None:
@@ -499,7 +481,7 @@ class MemoryType:
             raise FormatError(f"{self!r} cannot hold {memory.dtype}; use {self.kind.__name__}[{memory.dtype!r}]")
         return memory
 
-    def convert_implicitly(self, value: object) -> Any:
+    def convert_implicitly(self, value: object) -> MojoValue:
         """Return a list, or other memory, as memory of this type; other values as they are."""
         is_list = type(value) in (list, tuple) or (hasattr(value, "memory") and type(value).__name__ == "List")
         accepts = getattr(self.kind, "takes_lists", False)
@@ -526,25 +508,3 @@ class MemoryType:
         name = NAMES.get(self.kind.__name__, self.kind.__name__)
         element = repr(self.dtype) if self.dtype else getattr(self.element, "__name__", str(self.element))
         return f"{name}[{element}{'' if self.size is None else f', {self.size}'}]"
-
-
-class MemoryMeta(ParametrizedMeta):
-    """The class of kinds of memory: `Span[Float32]` is a type of memory."""
-
-    def __getitem__(cls, parameters: object) -> MemoryType:  # noqa: N805  (a class of classes)
-        made: MemoryType = super().__getitem__(parameters)
-        return made
-
-
-def memory_type(kind: object, parameters: object, size: int | None = None) -> MemoryType:
-    """Return `kind[type, ...]`: the type of the elements comes first, and what follows has no meaning on a host.
-
-    >>> from tilewright.mojo import Span
-    >>> memory_type(Span, ("float32", None))
-    Span[DType.float32]
-    """
-    values = parameters if isinstance(parameters, tuple) else (parameters,)
-    element = values[0] if values else None
-    if element is None or element is ...:
-        return MemoryType(kind, None, None, size)
-    return MemoryType(kind, number_type_of(element), element, size)

@@ -9,27 +9,28 @@ from enum import Enum
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import CoordinateError, FormatError, LayoutError
 from ..formats import ScalarFormat
 from ..layout import as_integer
 from ..tensor import Storage, Store, as_array, flat_scalars, kernel_memory
-from .brackets import brackets
-from .builtins import MemoryMeta, MemoryType, Origin, format_value, memory_type
+from .brackets import MojoValue, ParametrizedMeta, brackets
+from .builtins import MemoryType, Origin, format_value
 from .scalar_memory import (
     Cells,
+    allocate,
     check_memory,
     element_type,
-    new_memory,
     number_type_of,
     read_scalar,
     read_vector,
     require_numbers,
+    scalar_of,
     write_scalar,
     write_vector,
-    zeroed,
 )
-from .simd import SIMD, DType, SIMDType, as_dtype, as_number, scalar_format
+from .simd import SIMD, DType, SIMDType, as_number
 
 
 class AddressSpace(Enum):
@@ -72,8 +73,71 @@ def label_store(store: Store, space: AddressSpace, any_origin: bool = False) -> 
     return LabelledStore(store.data, store.format, store.origin, store.readonly, AddressSpace(space), is_any)
 
 
+class MemoryWindow(metaclass=ParametrizedMeta):
+    """Elements of one flat memory from an offset on: what pointers, arrays, lists, spans and buffers have in common.
+
+    >>> window = Pointer(Store.of([10, 11, 12]), 1)
+    >>> window.dtype, window.mut, window.get_subscript(unsafe_offset=1)
+    (DType.int64, True, Int64(12))
+    """
+
+    __slots__ = ()
+    memory: Any  # a Store, or Cells
+    offset: int
+
+    @property
+    def dtype(self) -> DType:
+        """Return the number type of the elements.
+
+        >>> Pointer(Store.of([10, 11]), 1).dtype
+        DType.int64
+        """
+        return DType.of(require_numbers(self.memory, "dtype").format)
+
+    @property
+    def T(self) -> MojoValue:  # noqa: N802  (Mojo's name)
+        """Return the type of the elements.
+
+        >>> Pointer(Store.of([10, 11]), 1).T
+        SIMD[DType.int64, 1]
+        """
+        return element_type(self.memory)
+
+    type = ElementType = T
+
+    @property
+    def mut(self) -> bool:
+        """Return whether the memory can be written.
+
+        >>> Pointer(Store.of(b"ab"), 1).mut
+        False
+        """
+        return not self.memory.readonly
+
+    def __getitem__(self, k: Any) -> Any:
+        raise NotImplementedError
+
+    def __setitem__(self, k: Any, value: Any) -> None:
+        raise NotImplementedError
+
+    def get_subscript(self, *position: Any, unsafe_offset: object = 0, **_: Any) -> MojoValue:
+        """Return an element, the first one if none is named: `p[]`, `p[k]` or `p[unsafe_offset=k]`.
+
+        >>> Pointer(Store.of([10, 11, 12]), 1).get_subscript()
+        Int64(11)
+        """
+        return self[position[0] if position else unsafe_offset]
+
+    def set_subscript(self, value: object, *position: Any, unsafe_offset: object = 0, **_: Any) -> None:
+        """Write `value` to an element, the first one if none is named: `p[] = x` or `p[unsafe_offset=k] = x`.
+
+        >>> Pointer(Store.of([10, 11, 12]), 1).set_subscript(7, unsafe_offset=1)
+        """
+        self[position[0] if position else unsafe_offset] = value
+
+
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Pointer(metaclass=MemoryMeta):
+class Pointer(MemoryWindow):
     """An element of memory: `offset` elements after the start of its store. Every access is checked.
 
     >>> pointer = Pointer(Store.of([10, 11, 12]), 1)
@@ -83,7 +147,7 @@ class Pointer(metaclass=MemoryMeta):
 
     __bracketed__: ClassVar[tuple[str, ...]] = ("type", "origin", "address_space")
 
-    memory: Any  # a Store, or Cells
+    memory: Any
     offset: int
 
     def __post_init__(self) -> None:
@@ -96,47 +160,16 @@ class Pointer(metaclass=MemoryMeta):
         >>> UnsafePointer.with_parameters("float32", mut=True)
         UnsafePointer[DType.float32]
         """
-        return memory_type(cls, (*parameters, *[named[name] for name in ("type", "T") if name in named]))
-
-    # What it points to.
+        return MemoryType.of(cls, (*parameters, named.get("type"), named.get("T"))[0])
 
     @property
-    def dtype(self) -> DType:
-        """Return the number type of the scalars.
-
-        >>> Pointer(Store.of([10, 11]), 1).dtype
-        DType.int64
-        """
-        return as_dtype(require_numbers(self.memory, "dtype").format)
-
-    @property
-    def type(self) -> Any:
-        """Return the type of the elements.
-
-        >>> Pointer(Store.of([10, 11]), 1).type
-        SIMD[DType.int64, 1]
-        """
-        return element_type(self.memory)
-
-    T = type  # noqa: A003  (Mojo's names)
-
-    @property
-    def storage(self) -> Any:
+    def storage(self) -> object:
         """Return the object that holds the memory.
 
         >>> Pointer(Store.of([10, 11]), 1).storage
         [10, 11]
         """
         return self.memory.origin
-
-    @property
-    def mut(self) -> bool:
-        """Return whether the memory can be written.
-
-        >>> Pointer(Store.of(b"ab"), 1).mut
-        False
-        """
-        return not self.memory.readonly
 
     @property
     def origin(self) -> Origin:
@@ -180,25 +213,10 @@ class Pointer(metaclass=MemoryMeta):
         else:
             write_scalar(self.memory, place, value)
 
-    def get_subscript(self, *position: Any, unsafe_offset: object = 0) -> Any:
-        """Return the element it points to, `p[]`, or one further on, by its `position` or `p[unsafe_offset=i]`.
-
-        >>> Pointer(Store.of([10, 11, 12]), 1).get_subscript()
-        Int64(11)
-        """
-        return self[position[0] if position else unsafe_offset]
-
-    def set_subscript(self, value: object, *position: Any, unsafe_offset: object = 0) -> None:
-        """Write `value` to the element it points to, `p[] = x`, or to one further on, by its `position`.
-
-        >>> Pointer(Store.of([10, 11, 12]), 1).set_subscript(7, unsafe_offset=1)
-        """
-        self[position[0] if position else unsafe_offset] = value
-
     @brackets
     def load(
         self, parameters: tuple[Any, ...], offset: object = 0, *, width: int | None = None, **_: Any
-    ) -> Any:  # alignment, volatile and the like are hints
+    ) -> MojoValue:  # alignment, volatile and the like are hints
         """Return the scalar `offset` further on, or as many as the width in brackets: `p.load[width=4](i)`.
 
         >>> Pointer(Store.of([10, 11, 12]), 0).load[2](1)
@@ -271,7 +289,7 @@ class Pointer(metaclass=MemoryMeta):
         4
         """
         kind = (*parameters, T)[0]
-        new = kind.dtype if isinstance(kind, SIMDType) else scalar_format(kind)  # vectors are loaded by their width
+        new = kind.dtype if isinstance(kind, SIMDType) else DType.of(kind)  # vectors are loaded by their width
         store = require_numbers(self.memory, "bitcast")
         old = store.format.itemsize
         if self.offset * old % new.itemsize or store.data.nbytes % new.itemsize:
@@ -334,7 +352,7 @@ class Pointer(metaclass=MemoryMeta):
 
     init_pointee_copy = init_pointee_move = unsafe_write = write
 
-    def take_pointee(self) -> Any:
+    def take_pointee(self) -> MojoValue:
         """Return the element it points to.
 
         >>> Pointer(Store.of([1]), 0).take_pointee()
@@ -351,7 +369,7 @@ class Pointer(metaclass=MemoryMeta):
     unsafe_deinit_pointee = destroy_pointee
 
     def __repr__(self) -> str:
-        kind = self.memory.kind if self.memory.format is None else as_dtype(self.memory.format)
+        kind = self.memory.kind if self.memory.format is None else DType.of(self.memory.format)
         return f"<UnsafePointer to scalar {self.offset} of {self.memory.size} x {kind}>"
 
     def __str__(self) -> str:
@@ -380,6 +398,7 @@ def _store(
 
 
 UnsafePointer = Pointer
+Elements = TypeVar("Elements", bound="MemoryArray")
 
 
 def _count_elements(*, count: object = 1, **_: Any) -> Any:
@@ -388,7 +407,9 @@ def _count_elements(*, count: object = 1, **_: Any) -> Any:
 
 @brackets
 def alloc(parameters: tuple[Any, ...], count: object = 1, **named: Any) -> Pointer:
-    """`alloc[Float32](16)`: a pointer to new memory.
+    """Return a pointer to new memory for `count` elements: `alloc[Float32](16)`.
+
+    Their type is the first of the `parameters` in brackets, or `named` there, `type` or `T`.
 
     >>> alloc["float32"](4)[3]
     Float32(0.0)
@@ -401,19 +422,6 @@ def alloc(parameters: tuple[Any, ...], count: object = 1, **named: Any) -> Point
     return Pointer(allocate(kind, size), 0)
 
 
-def allocate(kind: object, count: int, space: AddressSpace = AddressSpace.GENERIC) -> Any:
-    """Return new memory for `count` elements of a type, aligned to a cache line; its contents are zeros.
-
-    >>> allocate("float32", 4).size
-    4
-    """
-    dtype = number_type_of(kind)
-    if dtype is None:
-        return new_memory(kind, count)
-    store = new_memory(dtype, count, zeroed(count, dtype.dtype))
-    return store if space is AddressSpace.GENERIC else label_store(store, space)
-
-
 def _point_to(value: object) -> Pointer:
     """Return a pointer to a value."""
     if isinstance(value, (SIMD, int, float)):
@@ -421,40 +429,49 @@ def _point_to(value: object) -> Pointer:
     return Pointer(Cells([value], type(value)), 0)
 
 
-class MemoryArray(metaclass=MemoryMeta):
-    """Elements of memory, from `start` on: what arrays, lists and spans have in common.
+class MemoryArray(MemoryWindow):
+    """Elements of memory, from `offset` on: what arrays, lists, spans and buffers have in common.
 
     >>> MemoryArray(Store.of([5, 6, 7]), 1, 2)[1]
     Int64(7)
     """
 
-    __slots__ = ("_size", "memory", "start")
+    __slots__ = ("_size", "memory", "offset")
 
-    def __init__(self, memory: Any, start: int, size: int) -> None:
-        check_memory(memory, start)
-        self.memory, self.start, self._size = memory, start, size
+    def __init__(self, memory: Any, offset: int, size: int) -> None:
+        check_memory(memory, offset)
+        self.memory, self.offset, self._size = memory, offset, size
 
-    # What it holds.
+    @classmethod
+    def _over(cls: type[Elements], memory: Any, offset: int, size: int) -> Elements:
+        """Return an array over memory that is there."""
+        array = object.__new__(cls)
+        MemoryArray.__init__(array, memory, offset, size)
+        return array
 
-    @property
-    def dtype(self) -> DType:
-        """Return the number type.
+    def _hold(self, kind: MemoryType, values: Iterable[Any]) -> None:
+        """Hold new memory with some values, of the type in brackets, or of the first value."""
+        items = list(values)
+        element = kind.element if kind.element is not None else kind.dtype
+        if element is None:
+            element = _type_of_item(items[0]) if items else object
+        memory = allocate(element, len(items))
+        if memory.format is None:
+            memory.data[:] = items
+        else:
+            dtype = DType.of(memory.format)
+            memory.host[...] = np.array([as_number(dtype, item) for item in items], dtype.dtype)
+        MemoryArray.__init__(self, memory, 0, len(items))
 
-        >>> MemoryArray(Store.of([5, 6]), 0, 2).dtype
-        DType.int64
-        """
-        return as_dtype(require_numbers(self.memory, "dtype").format)
-
-    @property
-    def T(self) -> Any:  # noqa: N802  (Mojo's name)
-        """Return the type of the elements.
-
-        >>> MemoryArray(Store.of([5, 6]), 0, 2).T
-        SIMD[DType.int64, 1]
-        """
-        return element_type(self.memory)
-
-    ElementType = type = T
+    def _copied(self: Elements) -> Elements:
+        """Return an array with the same elements in new memory."""
+        memory = self.memory
+        part = memory.data[self.offset : self.offset + self._size]
+        if memory.format is None:
+            return self._over(Cells(list(part), memory.kind), 0, self._size)
+        copied = allocate(DType.of(memory.format), self._size)
+        copied.host[...] = part
+        return self._over(copied, 0, self._size)
 
     @property
     def origin(self) -> Origin:
@@ -466,13 +483,14 @@ class MemoryArray(metaclass=MemoryMeta):
         return Origin(not self.memory.readonly, self)
 
     @property
-    def array(self) -> Any:
+    def array(self) -> npt.NDArray[Any]:
         """Return the numbers as a flat array of NumPy that shares the memory.
 
         >>> MemoryArray(Store.of([5, 6, 7]), 1, 2).array.tolist()
         [6, 7]
         """
-        return require_numbers(self.memory, "array").host[self.start : self.start + self._size]
+        numbers: npt.NDArray[Any] = require_numbers(self.memory, "array").host
+        return numbers[self.offset : self.offset + self._size]
 
     def unsafe_ptr(self) -> Pointer:
         """Return a pointer to the first element.
@@ -480,7 +498,7 @@ class MemoryArray(metaclass=MemoryMeta):
         >>> MemoryArray(Store.of([5, 6, 7]), 1, 2).unsafe_ptr()[0]
         Int64(6)
         """
-        return Pointer(self.memory, self.start)
+        return Pointer(self.memory, self.offset)
 
     # Elements.
 
@@ -491,7 +509,7 @@ class MemoryArray(metaclass=MemoryMeta):
         index = k if k.__class__ is int else int(as_integer(k, "an index"))
         if not 0 <= index < self._size:
             raise CoordinateError(f"index {index} is outside {self._size} elements")
-        return self.start + index
+        return self.offset + index
 
     def __getitem__(self, k: object) -> Any:
         if isinstance(k, slice):
@@ -502,30 +520,15 @@ class MemoryArray(metaclass=MemoryMeta):
         begin, end, step = part.indices(self._size)
         if step != 1:
             raise LayoutError(f"a span takes consecutive elements, got the step {step}")
-        return Span._of_memory(self.memory, self.start + begin, max(0, end - begin))
+        return Span._over(self.memory, self.offset + begin, max(0, end - begin))
 
     def __setitem__(self, k: object, value: object) -> None:
         write_scalar(self.memory, self._place(k), value)
 
-    def get_subscript(self, *position: Any, unsafe_offset: object = 0, **_: Any) -> Any:
-        """Return an element: `x[unsafe_offset=i]`.
-
-        >>> MemoryArray(Store.of([5, 6]), 0, 2).get_subscript(unsafe_offset=1)
-        Int64(6)
-        """
-        return self[position[0] if position else unsafe_offset]
-
-    def set_subscript(self, value: object, *position: Any, unsafe_offset: object = 0, **_: Any) -> None:
-        """Write an element: `x[unsafe_offset=i] = value`.
-
-        >>> MemoryArray(Store.of([5, 6]), 0, 2).set_subscript(9, unsafe_offset=1)
-        """
-        self[position[0] if position else unsafe_offset] = value
-
     unsafe_get = __getitem__
 
     def __iter__(self) -> Iterator[Any]:
-        return (read_scalar(self.memory, place) for place in range(self.start, self.start + self._size))
+        return (self[k] for k in range(self._size))
 
     def __contains__(self, value: object) -> bool:
         return any(element == value for element in self)
@@ -540,14 +543,20 @@ class MemoryArray(metaclass=MemoryMeta):
     def __bool__(self) -> bool:
         return self._size > 0
 
-    def fill(self, value: object) -> Any:
+    def fill(self: Elements, value: object) -> Elements:
         """Write `value` to every element; return the array.
 
         >>> print(MemoryArray(Store.of([5, 6]), 0, 2).fill(1))
         [1, 1]
         """
-        for place in range(self.start, self.start + self._size):
-            write_scalar(self.memory, place, value)
+        memory = self.memory
+        if memory.format is None or not self._size or memory.readonly:
+            for k in range(self._size):
+                self[k] = value
+        else:
+            number = scalar_of(value, memory.format)
+            memory.will_write(np.arange(self.offset, self.offset + self._size))
+            memory.host[self.offset : self.offset + self._size] = number
         return self
 
     def __str__(self) -> str:
@@ -557,30 +566,6 @@ class MemoryArray(metaclass=MemoryMeta):
         if self.memory.format is None:
             return f"<{type(self).__name__} of {self._size} objects>"
         return f"<{type(self).__name__} of {self._size} x {self.memory.format.name}>"
-
-
-def values_memory(kind: MemoryType, values: Iterable[Any]) -> Any:
-    """Return new memory with some values, of the type in brackets, or of the first value.
-
-    >>> values_memory(InlineArray["int8", 2], [1, 2]).data.tolist()
-    [1, 2]
-    """
-    items = list(values)
-    element = kind.element if kind.element is not None else kind.dtype
-    if element is None:
-        element = _type_of_item(items[0]) if items else object
-    memory = allocate(element, len(items))
-    if isinstance(memory, Cells):
-        memory.data[:] = items
-    else:
-        memory.host[...] = _fit_items(items, memory.format)
-    return memory
-
-
-def _fit_items(items: list[Any], element: Any) -> Any:
-    """Return numbers as an array of a format; SIMD is converted as Mojo's literals are."""
-    dtype = as_dtype(element)
-    return np.array([as_number(dtype, item) for item in items], dtype.dtype)
 
 
 def _type_of_item(item: object) -> Any:
@@ -601,10 +586,7 @@ class InlineArray(MemoryArray):
     takes_lists: ClassVar[bool] = True
 
     def __init__(self, *values: Any, fill: object = None, uninitialized: bool = False) -> None:
-        if len(values) == 1 and isinstance(values[0], (list, tuple, MemoryArray)):
-            values = tuple(values[0])
-        memory = values_memory(MemoryType(InlineArray, None), values)
-        super().__init__(memory, 0, memory.size)
+        self._hold(MemoryType(InlineArray, None), _unpack(values))
 
     @classmethod
     def _with_parameters(cls, *parameters: Any, size: object = None, T: object = None) -> MemoryType:  # noqa: N803
@@ -615,22 +597,20 @@ class InlineArray(MemoryArray):
         """
         element, count = (*parameters, *[value for value in (T, size) if value is not None], None, None)[:2]
         is_open = count is None or count is ...
-        return memory_type(cls, element, None if is_open else int(as_integer(count, "the size of an array")))
+        return MemoryType.of(cls, element, None if is_open else int(as_integer(count, "the size of an array")))
 
     @classmethod
     def _of_type(
         cls, kind: MemoryType, *values: Any, fill: object = None, uninitialized: bool = False, **_: Any
     ) -> InlineArray:
-        if len(values) == 1 and isinstance(values[0], (list, tuple, MemoryArray)):
-            values = tuple(values[0])
+        values = _unpack(values)
         if kind.size is not None and len(values) not in (0, kind.size):
             raise CoordinateError(f"expected {kind.size} values for an array of {kind.size} scalars, got {len(values)}")
-        array = object.__new__(cls)
         if values:
-            memory = values_memory(kind, values)
+            array = object.__new__(cls)
+            array._hold(kind, values)
         else:
-            memory = allocate(kind.dtype or kind.element, kind.size or 0)
-        MemoryArray.__init__(array, memory, 0, memory.size)
+            array = cls._over(allocate(kind.dtype or kind.element, kind.size or 0), 0, kind.size or 0)
         if fill is not None:
             array.fill(fill if kind.dtype is None else as_number(kind.dtype, fill))
         return array
@@ -646,30 +626,15 @@ class InlineArray(MemoryArray):
 
     length = size
 
-    def __copy__(self) -> InlineArray:
-        copied = object.__new__(type(self))
-        MemoryArray.__init__(copied, copy_memory(self), 0, self._size)
-        return copied
-
-    copy = __copy__
+    __copy__ = copy = MemoryArray._copied
 
 
 Array = InlineArray
 
 
-def copy_memory(array: MemoryArray) -> Any:
-    """Return new memory with the elements of an array.
-
-    >>> copy_memory(InlineArray["int8", 2](1, 2)).data.tolist()
-    [1, 2]
-    """
-    memory = array.memory
-    part = memory.data[array.start : array.start + array._size]
-    if isinstance(memory, Cells):
-        return Cells(list(part), memory.kind)
-    copied = allocate(as_dtype(memory.format), array._size)
-    copied.host[...] = part
-    return copied
+def _unpack(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return values that were passed one by one, or as one list."""
+    return tuple(values[0]) if len(values) == 1 and isinstance(values[0], (list, tuple, MemoryArray)) else values
 
 
 class Span(MemoryArray):
@@ -689,21 +654,14 @@ class Span(MemoryArray):
             source = storage if isinstance(storage, Pointer) else ptr
             assert source is not None
             super().__init__(source.memory, source.offset, int(as_integer(length, "the length of a span")))
-            if not 0 <= self.start <= self.start + self._size <= self.memory.size:
+            if not 0 <= self.offset <= self.offset + self._size <= self.memory.size:
                 raise CoordinateError(f"a span of {self._size} elements exceeds {self.memory.size} of its memory")
         elif isinstance(storage, MemoryArray):
-            super().__init__(storage.memory, storage.start, len(storage))
+            super().__init__(storage.memory, storage.offset, len(storage))
         elif isinstance(storage, (list, tuple)):
-            memory = values_memory(MemoryType(Span, None), storage)
-            super().__init__(memory, 0, memory.size)
+            self._hold(MemoryType(Span, None), storage)
         else:
             super().__init__(*_share(storage))
-
-    @classmethod
-    def _of_memory(cls, memory: object, start: int, size: int) -> Span:
-        span = object.__new__(Span)
-        MemoryArray.__init__(span, memory, start, size)
-        return span
 
     @classmethod
     def _with_parameters(cls, *parameters: Any, T: object = None, **_: Any) -> MemoryType:  # noqa: N803
@@ -712,7 +670,7 @@ class Span(MemoryArray):
         >>> Span.with_parameters("int8", origin=None)
         Span[DType.int8]
         """
-        return memory_type(cls, (*parameters, T))
+        return MemoryType.of(cls, (*parameters, T)[0])
 
     def copy_from(self, other: Any) -> None:
         """Copy the elements of an `other` span of the same length.
@@ -734,7 +692,7 @@ class Span(MemoryArray):
         Origin(mut=False)
         """
         memory = require_numbers(self.memory, "as_immutable").with_fields(readonly=True)
-        return Span._of_memory(memory, self.start, self._size)
+        return Span._over(memory, self.offset, self._size)
 
     get_immutable = as_imm = as_immutable
 
@@ -748,23 +706,23 @@ def _share(storage: Storage) -> tuple[Store, int, int]:
 Made = TypeVar("Made")
 
 
-def allocate_on_stack(element: ScalarFormat, count: int, space: AddressSpace = AddressSpace.GENERIC) -> LabelledStore:
-    """Return memory for `count` scalars: inside a kernel one for a block (SHARED) or for a thread, else of the host.
+def allocate_on_stack(element: Any, count: int, space: AddressSpace = AddressSpace.GENERIC) -> Any:
+    """Return memory for `count` elements of a type: inside a kernel that of a block (SHARED) or of a thread.
 
-    Inside a kernel it has no values until they are written; on the host it is zeros.
+    Inside a kernel scalars have no values until they are written; on the host they are zeros.
 
-    >>> from tilewright.formats import format_of
-    >>> allocate_on_stack(format_of("float32"), 4).size
+    >>> allocate_on_stack("float32", 4).size
     4
     """
     if count < 0:
         raise LayoutError(f"the number of elements must not be negative, got {count}")
-    stack = kernel_memory.get()
+    stack, dtype = kernel_memory.get(), number_type_of(element)
+    if dtype is None:
+        return allocate(element, count)
     if stack is not None:
-        store = stack.allocate_stack("shared" if space is AddressSpace.SHARED else "local", count, element)
+        store = stack.allocate_stack("shared" if space is AddressSpace.SHARED else "local", count, dtype)
     else:
-        data = zeroed(count, element.dtype)
-        store = Store(data, element, data, False)
+        store = allocate(element, count)
     return label_store(store, space)
 
 

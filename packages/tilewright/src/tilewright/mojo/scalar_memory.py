@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..copying import aligned_empty
 from ..errors import CoordinateError, FormatError, LayoutError
 from ..formats import ScalarFormat, fit_values
 from ..tensor import Store, fit_scalar
-from .simd import SIMD, DType, SIMDType, as_dtype, as_vector, make_scalar, numbers_of, scalar_format
+from .brackets import MojoValue
+from .simd import SIMD, DType, SIMDType, as_vector, make_scalar, numbers_of
 
 
 class Cells:
@@ -43,7 +43,7 @@ class Cells:
         return len(self.data)
 
     @property
-    def origin(self) -> Any:
+    def origin(self) -> list[Any]:
         """Return the list that holds the objects.
 
         >>> Cells([1]).origin
@@ -78,54 +78,40 @@ def number_type_of(kind: object) -> DType | None:
     if isinstance(kind, SIMDType):
         return kind.dtype if kind.size == 1 else None
     if isinstance(kind, (str, ScalarFormat, np.dtype)) or kind in (int, float, bool):
-        return scalar_format(kind)
+        return DType.of(kind)
     if isinstance(kind, type) and issubclass(kind, np.generic):
-        return scalar_format(kind)
+        return DType.of(kind)
     found = getattr(kind, "number_type", None)
     return found if isinstance(found, DType) else None  # a struct may have a member of that name
 
 
-def new_memory(kind: Any, count: int, array: Any = None) -> Any:
-    """Return memory for `count` elements of a type: zeros, or the numbers of `array`; for other objects, cells.
+def allocate(kind: Any, count: int) -> Any:
+    """Return memory for `count` elements of a type: zeros aligned to a cache line; for other objects, cells.
 
-    >>> new_memory("int8", 3).data.tolist(), new_memory(str, 2).data
+    >>> allocate("int8", 3).data.tolist(), allocate(str, 2).data
     ([0, 0, 0], [None, None])
     """
     dtype = number_type_of(kind)
     if dtype is None:
-        return Cells([None] * count if array is None else list(array), kind)
-    data = np.zeros(count, dtype.dtype) if array is None else array
-    return Store(data, dtype if dtype.mojo_name in ("int", "uint") else _core_format(dtype), data, False)
+        return Cells([None] * count, kind)
+    data = aligned_empty(count, dtype.dtype)
+    data[...] = 0
+    return Store(data, dtype if dtype.mojo_name in ("int", "uint") else DType.of(dtype.name), data, False)
 
 
-def zeroed(count: int, dtype: npt.DTypeLike) -> np.ndarray[Any, Any]:
-    """Return an array of zeros, aligned to a cache line: what was in its memory before is nobody's business.
-
-    >>> zeroed(3, "int8").tolist()
-    [0, 0, 0]
-    """
-    array = aligned_empty(count, dtype)
-    array[...] = 0
-    return array
-
-
-def _core_format(dtype: DType) -> ScalarFormat:
-    return as_dtype(dtype.name)
-
-
-def element_type(store: Any) -> Any:
+def element_type(store: Any) -> MojoValue:
     """Return the type of the elements of memory.
 
-    >>> element_type(new_memory("int8", 3))
+    >>> element_type(allocate("int8", 3))
     SIMD[DType.int8, 1]
     """
-    return store.kind if store.format is None else SIMDType(as_dtype(store.format), 1)
+    return store.kind if store.format is None else SIMDType(DType.of(store.format), 1)
 
 
-def read_scalar(store: Any, place: int) -> Any:
+def read_scalar(store: Any, place: int) -> MojoValue:
     """Return the element at a place of memory: a scalar, an `Int` of Python, or another object.
 
-    >>> read_scalar(new_memory("int8", 3), 1)
+    >>> read_scalar(allocate("int8", 3), 1)
     Int8(0)
     """
     if not 0 <= place < store.size:
@@ -133,7 +119,7 @@ def read_scalar(store: Any, place: int) -> Any:
     if store.format is None:
         return store.data[place]
     store.will_read(place)
-    dtype = as_dtype(store.format)
+    dtype = DType.of(store.format)
     number = store.host.item(place)
     return number if dtype is DType.int else make_scalar(dtype, number)
 
@@ -141,7 +127,7 @@ def read_scalar(store: Any, place: int) -> Any:
 def write_scalar(store: Any, place: int, value: Any) -> None:
     """Write the element at a place of memory.
 
-    >>> memory = new_memory("int8", 3)
+    >>> memory = allocate("int8", 3)
     >>> write_scalar(memory, 1, 7)
     >>> memory.data.tolist()
     [0, 7, 0]
@@ -158,7 +144,7 @@ def write_scalar(store: Any, place: int, value: Any) -> None:
     store.host[place] = number
 
 
-def scalar_of(value: Any, element: ScalarFormat) -> Any:
+def scalar_of(value: MojoValue, element: ScalarFormat) -> MojoValue:
     """Return one number as a format stores it; raise if it is not a value of it.
 
     >>> from tilewright.mojo import Int8
@@ -178,21 +164,21 @@ def scalar_of(value: Any, element: ScalarFormat) -> Any:
 def read_vector(store: Any, place: int, width: int) -> SIMD:
     """Return `width` consecutive scalars from a place on.
 
-    >>> read_vector(new_memory("int8", 3), 1, 2)
+    >>> read_vector(allocate("int8", 3), 1, 2)
     SIMD[DType.int8, 2](0, 0)
     """
     if width < 1 or not 0 <= place <= place + width <= store.size:
         raise _outside_error(store, place, width)
     store.will_read(place, width)
     numbers = as_vector(store.host[place : place + width].copy())
-    numbers.dtype = as_dtype(store.format)
+    numbers.dtype = DType.of(store.format)
     return numbers
 
 
 def write_vector(store: Any, place: int, value: Any, width: int | None = None) -> None:
     """Write the numbers of a vector from a place on; one number fills `width` of them.
 
-    >>> memory = new_memory("int8", 3)
+    >>> memory = allocate("int8", 3)
     >>> write_vector(memory, 1, [5, 6])
     >>> memory.data.tolist()
     [0, 5, 6]
@@ -221,7 +207,7 @@ def _outside_error(store: Any, place: int, width: int) -> CoordinateError:
 def require_numbers(store: Any, caller: str) -> Any:
     """Return memory of numbers; raise an error that names `caller` for memory of other objects.
 
-    >>> require_numbers(new_memory("int8", 1), "bitcast").size
+    >>> require_numbers(allocate("int8", 1), "bitcast").size
     1
     """
     if store.format is None:

@@ -12,11 +12,12 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
+from ..copying import Array
 from ..errors import CoordinateError, FormatError, LayoutError, TilewrightError
 from ..formats import FormatLike, ScalarFormat, cast, format_of
 from ..layout import as_integer
 from ..tensor import format_number, join_texts
-from .brackets import ParametrizedMeta, brackets
+from .brackets import MojoValue, ParametrizedMeta, brackets
 
 
 class Error(TilewrightError):
@@ -39,6 +40,8 @@ class Error(TilewrightError):
 
 
 Number: TypeAlias = "int | float"
+_Bool: TypeAlias = bool  # in the class of number types, these names are number types
+_Int: TypeAlias = int
 
 
 class DType(ScalarFormat):
@@ -73,7 +76,7 @@ class DType(ScalarFormat):
 
     low: Any  # the lowest integer; 0 for other types
     mojo_name: str
-    round_number: Callable[[Any], Any]  # of a number of Python: wrapped around, or rounded to nearest
+    round_number: Callable[[Any], Number]  # of a number of Python: wrapped around, or rounded to nearest
     width_mask: Any
 
     def __new__(cls, name: str, mojo_name: str = "") -> DType:
@@ -99,7 +102,29 @@ class DType(ScalarFormat):
     def __init__(self, name: str, mojo_name: str = "") -> None:
         """Leave the fields as `__new__` set them."""
 
-    def is_floating_point(self) -> Any:
+    @classmethod
+    def of(cls, dtype: NumberType) -> DType:
+        """Return the number type of a `dtype`: a format, a name, a dtype of NumPy, `Float32`, or a type of Python.
+
+        >>> DType.of("float8_e4m3"), DType.of(Scalar[DType.int8]), DType.of(int)
+        (DType.float8_e4m3fn, DType.int8, DType.int)
+        """
+        if dtype.__class__ is DType:
+            return dtype
+        if isinstance(dtype, SIMDType):
+            if dtype.size != 1:
+                raise FormatError(f"expected the type of a number, got {dtype!r}; use {dtype.dtype!r}")
+            return dtype.dtype
+        if isinstance(dtype, type) and dtype in _PYTHON_TYPES:
+            return _PYTHON_TYPES[dtype]
+        element = format_of(getattr(dtype, "number_type", dtype)).require_scalar("a number type")
+        if element.__class__ is DType:
+            return element
+        if element.name not in _BY_FORMAT:
+            raise FormatError(f"Mojo has no number type {element.name}; use one of {', '.join(_NAMES)}")
+        return _BY_FORMAT[element.name]
+
+    def is_floating_point(self) -> _Bool:
         """Return whether the numbers are floats.
 
         >>> DType.bfloat16.is_floating_point(), DType.int8.is_floating_point()
@@ -107,7 +132,7 @@ class DType(ScalarFormat):
         """
         return self.kind == "float"
 
-    def is_integral(self) -> Any:
+    def is_integral(self) -> _Bool:
         """Return whether the numbers are integers.
 
         >>> DType.uint8.is_integral(), DType.bool.is_integral()
@@ -115,7 +140,7 @@ class DType(ScalarFormat):
         """
         return self.kind in ("int", "uint")
 
-    def is_signed(self) -> Any:
+    def is_signed(self) -> _Bool:
         """Return whether there are negative numbers.
 
         >>> DType.float16.is_signed(), DType.uint8.is_signed()
@@ -123,7 +148,7 @@ class DType(ScalarFormat):
         """
         return self.kind in ("int", "float")
 
-    def is_unsigned(self) -> Any:
+    def is_unsigned(self) -> _Bool:
         """Return whether the numbers are integers from 0 on.
 
         >>> DType.uint8.is_unsigned()
@@ -131,7 +156,7 @@ class DType(ScalarFormat):
         """
         return self.kind == "uint"
 
-    def is_numeric(self) -> Any:
+    def is_numeric(self) -> _Bool:
         """Return whether the numbers are integers or floats.
 
         >>> DType.bool.is_numeric()
@@ -139,7 +164,7 @@ class DType(ScalarFormat):
         """
         return self.kind != "bool"
 
-    def is_half_float(self) -> Any:
+    def is_half_float(self) -> _Bool:
         """Return whether the numbers are floats of 16 bits.
 
         >>> DType.bfloat16.is_half_float()
@@ -147,7 +172,7 @@ class DType(ScalarFormat):
         """
         return self.kind == "float" and self.bits == 16
 
-    def is_float8(self) -> Any:
+    def is_float8(self) -> _Bool:
         """Return whether the numbers are floats of 8 bits.
 
         >>> DType.float8_e5m2.is_float8()
@@ -155,7 +180,7 @@ class DType(ScalarFormat):
         """
         return self.kind == "float" and self.bits == 8
 
-    def size_of(self) -> Any:
+    def size_of(self) -> _Int:
         """Return the bytes of a number.
 
         >>> DType.float64.size_of()
@@ -163,7 +188,7 @@ class DType(ScalarFormat):
         """
         return self.itemsize
 
-    def bit_width(self) -> Any:
+    def bit_width(self) -> _Int:
         """Return the bits of a number.
 
         >>> DType.int16.bit_width()
@@ -188,7 +213,7 @@ class DType(ScalarFormat):
         return f"DType.{self.mojo_name}"
 
 
-def _rounding_of(kind: DType) -> Callable[[Any], Any]:
+def _rounding_of(kind: DType) -> Callable[[Any], Number]:
     """Return the function that gives a number of Python as one of a type."""
     if kind.kind == "bool":
         return bool
@@ -196,7 +221,7 @@ def _rounding_of(kind: DType) -> Callable[[Any], Any]:
         return _ROUNDINGS.get(kind.name) or (lambda number: float(kind.dtype.type(number)))
     low, high, mask = kind.low, kind.low + kind.width_mask, kind.width_mask
 
-    def wrap(number: object) -> Any:
+    def wrap(number: Any) -> MojoValue:
         if low <= number <= high:
             return number
         return ((number - low) & mask) + low
@@ -229,28 +254,14 @@ _NAMES = {
 for _mojo_name, _name in _NAMES.items():
     setattr(DType, _mojo_name, DType(_name, _mojo_name))
 DType.index = DType.int
-_BY_FORMAT = {_name: getattr(DType, _mojo_name) for _mojo_name, _name in reversed(_NAMES.items())}
+_BY_FORMAT: dict[str, DType] = {_name: getattr(DType, _mojo_name) for _mojo_name, _name in reversed(_NAMES.items())}
 
 
-def as_dtype(dtype: FormatLike | ScalarFormat) -> DType:
-    """Return the number type of a format, a name or a NumPy dtype.
-
-    >>> as_dtype("float8_e4m3"), as_dtype(DType.int)
-    (DType.float8_e4m3fn, DType.int)
-    """
-    if dtype.__class__ is DType:
-        return dtype
-    element = format_of(dtype).require_scalar("a number type")
-    found: DType | None = _BY_FORMAT.get(element.name)
-    if found is None:
-        raise FormatError(f"Mojo has no number type {element.name}; use one of {', '.join(_NAMES)}")
-    return found
-
-
+_PYTHON_TYPES = {int: DType.int, float: DType.float64, bool: DType.bool}
 _new = object.__new__
 
 
-def as_number(dtype: DType, value: Any) -> Any:
+def as_number(dtype: DType, value: MojoValue) -> Number:
     """Return a value as a number of Python that a type can hold: converted, wrapped around or rounded.
 
     >>> as_number(DType.uint8, 300), as_number(DType.int32, -2.5), as_number(DType.float16, 0.1)
@@ -268,7 +279,7 @@ def as_number(dtype: DType, value: Any) -> Any:
     return dtype.round_number(int(value))
 
 
-def plain_number(value: object) -> Any:
+def plain_number(value: object) -> Number:
     """Return any number as one of Python.
 
     >>> plain_number(np.float32(1.5)), plain_number("2.5")
@@ -288,13 +299,13 @@ def plain_number(value: object) -> Any:
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
     if hasattr(value, "__index__"):
-        return value.__index__()
+        return operator.index(value)
     if hasattr(value, "__float__"):
         return float(value)
     raise TypeError(f"expected a number, got {type(value).__name__} {value!r}")
 
 
-def build_vector(kind: Any, dtype: DType, array: Any) -> Any:
+def build_vector(kind: Any, dtype: DType, array: Any) -> MojoValue:
     """Return the vector of an array of numbers; of one number, the scalar.
 
     >>> build_vector(SIMDArithmetic, DType.int8, np.array([5], np.int8)).value
@@ -306,7 +317,7 @@ def build_vector(kind: Any, dtype: DType, array: Any) -> Any:
     return vector
 
 
-def operand_of(self: SIMDArithmetic, other: Any) -> Any:
+def operand_of(self: SIMDArithmetic, other: Any) -> MojoValue:
     """Return the other operand in the type of this one, as a number or an array; NotImplemented if it is none.
 
     >>> from tilewright.mojo import Float32
@@ -345,7 +356,7 @@ def _operation(numbers: Callable[[Any, Any], Any], arrays: Callable[[Any, Any], 
     """Return the method of an operation on two numbers of one type, or on arrays of them."""
     on_arrays = arrays or numbers
 
-    def method(self: SIMDArithmetic, other: Any) -> Any:
+    def method(self: SIMDArithmetic, other: Any) -> MojoValue:
         kind, dtype = self.__class__, self.dtype
         literal = other.__class__
         if literal is kind and other.dtype is dtype:
@@ -363,7 +374,7 @@ def _reflected(numbers: Callable[[Any, Any], Any], arrays: Callable[[Any, Any], 
     """Return the method for an operation whose left operand is a literal."""
     on_arrays = arrays or numbers
 
-    def method(self: SIMDArithmetic, other: object) -> Any:
+    def method(self: SIMDArithmetic, other: object) -> MojoValue:
         left = operand_of(self, other)
         if left is NotImplemented:
             return left
@@ -376,7 +387,7 @@ def _on_each(numbers: Callable[[Any], Any], arrays: Callable[[Any], Any] | None 
     """Return a method that maps every number to one of the same type."""
     on_arrays = arrays or numbers
 
-    def method(self: SIMDArithmetic) -> Any:
+    def method(self: SIMDArithmetic) -> MojoValue:
         dtype, value = self.dtype, self.value
         if value.__class__ is np.ndarray:
             with np.errstate(all="ignore"):
@@ -391,7 +402,7 @@ def _on_each(numbers: Callable[[Any], Any], arrays: Callable[[Any], Any] | None 
 def _comparison(numbers: Callable[[Any, Any], Any]) -> Any:
     """Return a comparison: one bool, of vectors for all their numbers together."""
 
-    def compare(self: SIMDArithmetic, other: Any) -> Any:
+    def compare(self: SIMDArithmetic, other: Any) -> MojoValue:
         left, kind = self.value, other.__class__
         if kind is self.__class__:
             right = other.value
@@ -546,7 +557,7 @@ class SIMDType:
     dtype: DType
     size: int
 
-    def __call__(self, *values: Any, fill: object = None) -> Any:
+    def __call__(self, *values: Any, fill: object = None) -> SIMD:
         if fill is not None:
             values = (fill,)
         dtype, size = self.dtype, self.size
@@ -572,23 +583,23 @@ class SIMDType:
         return numbers
 
     @property
-    def MAX(self) -> Any:  # noqa: N802  (Mojo's name)
+    def MAX(self) -> SIMD:  # noqa: N802  (Mojo's name)
         """Return the largest number; of floats, infinity."""
         dtype = self.dtype
         return self(inf if dtype.kind == "float" else dtype.low + dtype.width_mask if dtype.kind != "bool" else 1)
 
     @property
-    def MIN(self) -> Any:  # noqa: N802
+    def MIN(self) -> SIMD:  # noqa: N802
         """Return the lowest number; of floats, minus infinity."""
         return self(-inf if self.dtype.kind == "float" else self.dtype.low)
 
     @property
-    def MAX_FINITE(self) -> Any:  # noqa: N802
+    def MAX_FINITE(self) -> SIMD:  # noqa: N802
         """Return the largest finite number."""
         return self(self.dtype.limits.highest)
 
     @property
-    def MIN_FINITE(self) -> Any:  # noqa: N802
+    def MIN_FINITE(self) -> SIMD:  # noqa: N802
         """Return the lowest finite number."""
         return self(self.dtype.limits.lowest)
 
@@ -610,7 +621,7 @@ class SIMDType:
         return repr(self)
 
 
-NumberType: TypeAlias = "FormatLike | SIMDType"  # `DType.float32`, `Float32`, or what the core takes as a format
+NumberType: TypeAlias = "FormatLike | SIMDType"  # `DType.float32`, `Float32`, or what the library takes as a format
 
 
 def make_scalar(dtype: DType, number: object) -> SIMD:
@@ -632,7 +643,7 @@ def as_vector(array: object) -> SIMD:
     (SIMD[DType.int64, 2](0, 1), Float32(1.5))
     """
     numbers = np.asarray(array)
-    return _make_vector(as_dtype(numbers.dtype), numbers.reshape(-1))
+    return _make_vector(DType.of(numbers.dtype), numbers.reshape(-1))
 
 
 def _make_vector(dtype: DType, array: object) -> SIMD:
@@ -684,7 +695,7 @@ class SIMD(SIMDArithmetic, metaclass=ParametrizedMeta):
         count = as_integer(size, "the size of a SIMD type")
         if count < 1 or count & (count - 1):
             raise LayoutError(f"the size of a SIMD type must be a power of two, got {count}")
-        return SIMDType(as_dtype(scalar_format(dtype)), count)
+        return SIMDType(DType.of(dtype), count)
 
     @property
     def size(self) -> int:
@@ -697,7 +708,7 @@ class SIMD(SIMDArithmetic, metaclass=ParametrizedMeta):
         return int(value.size) if value.__class__ is np.ndarray else 1
 
     @property
-    def array(self) -> Any:
+    def array(self) -> Array:
         """Return the numbers as an array of NumPy; a scalar as an array of one.
 
         >>> Float32(1.5).array
@@ -746,7 +757,7 @@ class SIMD(SIMDArithmetic, metaclass=ParametrizedMeta):
         SIMD[DType.int32, 2](1, -2)
         """
         (dtype,) = parameters or (target,)
-        return convert(self, as_dtype(scalar_format(dtype)))
+        return convert(self, DType.of(dtype))
 
     @brackets
     def to_bits(self, parameters: tuple[Any, ...]) -> SIMD:
@@ -824,7 +835,7 @@ class SIMD(SIMDArithmetic, metaclass=ParametrizedMeta):
 
     # Selections and orders.
 
-    def select(self, true_case: object, false_case: object) -> Any:
+    def select(self, true_case: object, false_case: object) -> MojoValue:
         """Return, of a vector of bools, `true_case` where it is true and `false_case` elsewhere.
 
         >>> SIMD[DType.int32, 2](1, 5).lt(3).select(SIMD[DType.int32, 2](10), 20)
@@ -989,7 +1000,7 @@ class SIMD(SIMDArithmetic, metaclass=ParametrizedMeta):
 
     # As numbers of Python and NumPy.
 
-    def item(self) -> Any:
+    def item(self) -> MojoValue:
         """Return a scalar as a number of Python.
 
         >>> Float32(1.5).item()
@@ -1001,7 +1012,7 @@ class SIMD(SIMDArithmetic, metaclass=ParametrizedMeta):
             return self.value.item()
         return self.value
 
-    def reshape(self, *shape: int) -> Any:
+    def reshape(self, *shape: int) -> Array:
         """Return the numbers as an array of NumPy of a `shape`.
 
         >>> SIMD[DType.int32, 4](1, 2, 3, 4).reshape(2, 2).tolist()
@@ -1009,7 +1020,7 @@ class SIMD(SIMDArithmetic, metaclass=ParametrizedMeta):
         """
         return self.array.reshape(*shape)
 
-    def tolist(self) -> Any:
+    def tolist(self) -> MojoValue:
         """Return the numbers as a list of Python's; a scalar as a number, unless it was loaded with a width.
 
         >>> SIMD[DType.int32, 2](1, 2).tolist()
@@ -1036,7 +1047,7 @@ class SIMD(SIMDArithmetic, metaclass=ParametrizedMeta):
         return int(number)
 
     def __copy__(self) -> SIMD:
-        return make_scalar(self.dtype, self.value)
+        return make_scalar(self.dtype, self.value)  # a number that is set later copies the array first
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _make_vector, (self.dtype, self.array)
@@ -1060,7 +1071,7 @@ def _text(dtype: DType, number: Any) -> str:
     return format_number(dtype.dtype.type(number) if dtype.kind == "float" else number)
 
 
-def numbers_of(value: object, element: ScalarFormat) -> Any:
+def numbers_of(value: object, element: ScalarFormat) -> MojoValue:
     """Return the number, or array of numbers, of a value that memory of a format is to hold.
 
     A vector or scalar has to be of that type, as in Mojo; other values are checked where they are written.
@@ -1123,22 +1134,6 @@ class _ScalarBrackets:
 
 
 Scalar = _ScalarBrackets()
-
-
-def scalar_format(dtype: NumberType) -> DType:
-    """Return the number type of a dtype, or of `SIMD[dtype, 1]`; raise unless it is one of scalars.
-
-    >>> scalar_format(Scalar[DType.int8]), scalar_format(int)
-    (DType.int8, DType.int)
-    """
-    if dtype.__class__ is DType:
-        return dtype
-    if isinstance(dtype, SIMDType):
-        if dtype.size != 1:
-            raise FormatError(f"expected the type of a number, got {dtype!r}; use {dtype.dtype!r}")
-        return dtype.dtype
-    named = {int: DType.int, float: DType.float64, bool: DType.bool}.get(dtype)  # type: ignore[arg-type]
-    return named or as_dtype(getattr(dtype, "number_type", dtype))
 
 
 Int8, Int16, Int32, Int64 = Scalar["int8"], Scalar["int16"], Scalar["int32"], Scalar["int64"]

@@ -41,7 +41,7 @@ def element_offset(tensor: View, index: tuple[Any, ...]) -> int | Any:
     >>> element_offset(tw.TileTensor(bytearray(48), tw.row_major(6, 8)), (1, 3))
     11
     """
-    layout = tensor._core_layout
+    layout = tensor._native_layout
     _refuse_slices(index)
     try:
         offset = layout(*index)
@@ -67,7 +67,7 @@ def _index_error(tensor: View, index: tuple[Any, ...], problem: LayoutError) -> 
 
 
 def _out_of_range_error(tensor: View, index: tuple[Any, ...]) -> CoordinateError:
-    shape = tensor._core_layout.shape
+    shape = tensor._native_layout.shape
     if any(isinstance(part, int) and part < 0 for part in index):
         return CoordinateError(f"index {_format_index(index)} is negative; indices into shape {shape} start at 0")
     return CoordinateError(
@@ -79,7 +79,7 @@ def _describe_range(tensor: View, index: tuple[Any, ...]) -> str:
     """Return the range of the first mode that an index leaves, as text."""
     if len(index) == 1 and tensor.rank != 1:
         return f"a linear index takes 0 to {tensor.size - 1}"
-    extents = tensor.shape if len(index) == tensor.rank else tuple(leaves(tensor._core_layout.shape))
+    extents = tensor.shape if len(index) == tensor.rank else tuple(leaves(tensor._native_layout.shape))
     for k, (part, extent) in enumerate(zip(index, extents, strict=False)):
         if not isinstance(part, int) or part >= extent:
             return f"mode {k} takes 0 to {extent - 1}"
@@ -108,7 +108,7 @@ def vector_offsets(tensor: View, index: tuple[Any, ...]) -> tuple[Any, Any]:
     pair = tensor._pair
     _refuse_slices(index)
     try:
-        coord = tensor._core_layout._nest_coordinate(index)
+        coord = tensor._native_layout._nest_coordinate(index)
         scalars = np.arange(tensor.element_size)
         # of an element with one scalar the results are single numbers
         offsets = np.broadcast_to(pair(coord, scalars) + tensor.offset, scalars.shape)
@@ -129,13 +129,13 @@ def read_element(tensor: View, index: tuple[Any, ...], fill: Number | None = Non
     """
     data = tensor._store.host
     if tensor.element_size == 1:
-        if fill is None or not tensor.is_ragged or tensor._core_layout.valid(*index):
+        if fill is None or not tensor.is_ragged or tensor._native_layout.valid(*index):
             offset = element_offset(tensor, index)
             tensor._store.will_read(offset)
             return data[offset]
-        if product(tensor._core_layout.shape) == 0:
+        if product(tensor._native_layout.shape) == 0:
             raise _out_of_range_error(tensor, index)
-        tensor._core_layout(*index)  # raises outside the full shape, where nothing is padded
+        tensor._native_layout(*index)  # raises outside the full shape, where nothing is padded
         return fit_values(fill, tensor._store.format)[()]
     offsets, valid = vector_offsets(tensor, index)
     tensor._store.will_read(offsets[valid])
@@ -160,8 +160,8 @@ def write_element(tensor: View, index: tuple[Any, ...], value: ArrayLike, masked
     require_writable(tensor)
     data = tensor._store.host
     if tensor.element_size == 1:
-        if masked and tensor.is_ragged and not tensor._core_layout.valid(*index):
-            tensor._core_layout(*index)
+        if masked and tensor.is_ragged and not tensor._native_layout.valid(*index):
+            tensor._native_layout(*index)
             return
         offset = element_offset(tensor, index)
         tensor._store.will_write(offset)

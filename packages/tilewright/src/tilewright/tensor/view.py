@@ -317,10 +317,10 @@ class View(Drawable):
         >>> tw.TileTensor(bytearray(48), tw.row_major(6, 8)).layout
         Layout((6, 8), (8, 1))
         """
-        return self._core_layout
+        return self._native_layout
 
     @property
-    def _core_layout(self) -> Any:
+    def _native_layout(self) -> Any:
         """The layout of the elements, whatever a dialect's `layout` is."""
         try:
             return self._layout
@@ -331,7 +331,7 @@ class View(Drawable):
     @property
     def _mode_layout(self) -> Any:
         """The layout of the elements with a tuple of modes, even if there is only one."""
-        layout = self._core_layout
+        layout = self._native_layout
         return layout if isinstance(layout.shape, tuple) else elements_layout(self._pair)
 
     @property
@@ -466,7 +466,7 @@ class View(Drawable):
         >>> tw.TileTensor(bytearray(24), tw.row_major(4, 6)).is_row_major
         True
         """
-        layout = self._core_layout
+        layout = self._native_layout
         if not isinstance(layout, Layout) or self._leaf_count != self.rank:
             return False
         return tuple(leaves(layout.stride)) == tuple(leaves(suffix_product(layout.shape)))

@@ -705,7 +705,7 @@ def slice_leaves(tensor: Kind, entries: tuple[Any, ...], at_run_time: bool) -> K
     >>> slice_leaves(tw.TileTensor(list(range(72)), tw.row_major(6, 12)), (slice(4, 6), 10), False)
     TileTensor(Layout((2,), (12,)), offset=58, dtype='int64')
     """
-    pair = tensor._pair if len(tensor._extents) == tensor._leaf_count else pair_layout(flatten(tensor._core_layout))
+    pair = tensor._pair if len(tensor._extents) == tensor._leaf_count else pair_layout(flatten(tensor._native_layout))
     if tensor.element_size > 1 and pair is not tensor._pair:
         raise LayoutError("a vectorized tensor with nested modes cannot be sliced by leaf; slice it before vectorize")
     extents = product_each(pair.shape[0])
@@ -760,7 +760,7 @@ def subscript(tensor: Kind, entries: tuple[Any, ...]) -> Kind:
     pair = tensor._pair
     entries = _expand_ellipsis(entries, len(tensor._extents))
     if len(entries) == tensor._leaf_count != len(tensor._extents) and tensor.element_size == 1:
-        pair = pair_layout(flatten(tensor._core_layout))
+        pair = pair_layout(flatten(tensor._native_layout))
     extents = product_each(pair.shape[0])
     if len(entries) != len(extents):
         raise LayoutError(

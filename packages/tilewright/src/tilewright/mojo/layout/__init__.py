@@ -5,33 +5,12 @@ from typing import Any
 
 from ..._lazy import companion_name
 from ..memory import AddressSpace
-from .coord import All, ComptimeInt, Coord, CoordLike, Idx, RuntimeInt, coord, coord_to_index_list, is_dynamic
+from .coord import All, ComptimeInt, Coord, CoordLike, Idx, RuntimeInt, coord, coord_to_index_list
 from .swizzle import ComposedLayout, Swizzle
-from .tensor_memory import LegacyLoadBrackets, LegacyStoreBrackets, named_index, only_one
 from .tensor_storage import PointerStorage, TensorStorage
-from .thread_shares import checked_options, core_layout, distribute_elements, thread_arguments
-from .tile_layout import (
-    ColMajorLayout,
-    Count,
-    RowMajorLayout,
-    TensorLayout,
-    col_major,
-    format_layout_table,
-    format_table,
-    make_dynamic_layout,
-    row_major,
-)
+from .tile_layout import ColMajorLayout, RowMajorLayout, TensorLayout, col_major, row_major
 from .tile_layout import Layout as MixedLayout
-from .tile_tensor import (
-    Kind,
-    TileTensor,
-    TileTensorBrackets,
-    TileTensorIter,
-    Viewed,
-    as_kind,
-    flatten_leading,
-    stack_allocation,
-)
+from .tile_tensor import TileTensor, TileTensorIter, flatten_leading, stack_allocation
 
 __all__ = [
     "AddressSpace", "All", "ColMajorLayout", "ComposedLayout", "ComptimeInt", "Coord", "CoordLike", "Idx",

@@ -11,8 +11,8 @@ from ...errors import CoordinateError, LayoutError
 from ...formats import format_of
 from ...layout import TaggedInt, as_integer, as_tree, check_congruent, leaves, product
 from ..brackets import brackets
-from ..builtins import Index, IndexEntries
-from ..simd import DType, as_dtype
+from ..builtins import Index, IndexList
+from ..simd import DType
 
 
 class _ComptimeBrackets(type):
@@ -126,7 +126,7 @@ def integer_type(dtype: Any, name: str) -> DType:
     element = format_of(dtype)
     if element.has_blocks or element.kind not in ("int", "uint"):
         raise LayoutError(f"{name} must be an integer format, got {element.name}")
-    return as_dtype(element)
+    return DType.of(element)
 
 
 def is_dynamic(value: object) -> bool:
@@ -489,7 +489,7 @@ class _Leaves(tuple[int, ...]):
         return super().__getitem__(k)
 
 
-def coord_to_index_list(value: object) -> IndexEntries:
+def coord_to_index_list(value: object) -> IndexList:
     """Return a flat coordinate as an `IndexList`.
 
     >>> coord_to_index_list(Coord(2, 3))

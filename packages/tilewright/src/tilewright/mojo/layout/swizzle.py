@@ -5,15 +5,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._dialect import unwrap
 from ...errors import LayoutError
 from ...formats import format_of
 from ...layout import LayoutLike, as_integer, compose
-from ...layout import Swizzle as CoreSwizzle
+from ...layout import Swizzle as NativeSwizzle
 from ..brackets import brackets
-from .tile_layout import known_layout, plain_layout
 
 
-class Swizzle(CoreSwizzle):
+class Swizzle(NativeSwizzle):
     """A swizzle that prints as Mojo's: `format(swizzle, "mojo")`.
 
     >>> format(Swizzle(3, 0, 3), "mojo")
@@ -28,24 +28,24 @@ class Swizzle(CoreSwizzle):
         return super().__call__(*coord, *named)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, CoreSwizzle):
+        if not isinstance(other, NativeSwizzle):
             return NotImplemented
         return (self.bits, self.base, self.shift) == (other.bits, other.base, other.shift)
 
-    __hash__ = CoreSwizzle.__hash__
+    __hash__ = NativeSwizzle.__hash__
 
     def __format__(self, style: str) -> str:
         return f"({self.bits},{self.base},{self.shift})" if style == "mojo" else format(str(self), style)
 
 
-def ComposedLayout(layout: object, swizzle: CoreSwizzle) -> LayoutLike:  # noqa: N802  (Mojo's name)
+def ComposedLayout(layout: LayoutLike, swizzle: NativeSwizzle) -> LayoutLike:  # noqa: N802  (Mojo's name)
     """Return `layout` followed by `swizzle`, in Mojo's order of arguments.
 
     >>> from tilewright.mojo.layout.tile_layout import row_major
     >>> [ComposedLayout(row_major[4, 4](), Swizzle(1, 0, 2))(i) for i in range(4)]
     [0, 5, 8, 13]
     """
-    return compose(swizzle, plain_layout(known_layout(layout)))
+    return compose(swizzle, unwrap(layout))
 
 
 def _log2(value: object, name: str) -> int:

@@ -9,10 +9,12 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
+from ..._dialect import unwrap
+from ...copying import Array
 from ...errors import CoordinateError, LayoutError
 from ...formats import cast, fit_values
 from ...layout import ComposedLayout, LayoutLike, as_integer, leaves, make_layout
-from ...layout import Layout as CoreLayout
+from ...layout import Layout as NativeLayout
 from ...tensor import (
     Brackets,
     LoadBrackets,
@@ -25,19 +27,19 @@ from ...tensor import (
     require_writable,
     scalar_bounds,
 )
-from ...tensor import TileTensor as CoreTileTensor
-from ..brackets import brackets
+from ...tensor import TileTensor as NativeTileTensor
+from ..brackets import MojoValue, brackets
 from ..builtins import Origin
-from ..memory import AddressSpace, LabelledStore, MemoryArray, Pointer, label_store
+from ..memory import AddressSpace, LabelledStore, MemoryArray, MemoryWindow, Pointer, label_store
 from ..scalar_memory import read_vector, require_numbers, write_vector
-from ..simd import SIMD, DType, SIMDType, as_dtype, as_vector, make_scalar, numbers_of
+from ..simd import SIMD, DType, SIMDType, as_vector, make_scalar, numbers_of
 from .coord import ComptimeInt, RuntimeInt, StaticExtents, integer_type
-from .tile_layout import Layout, from_core, plain_layout
+from .tile_layout import Layout
 
 Kind = TypeVar("Kind", bound="MemoryTensor")
 
 
-class MemoryTensor(StaticExtents, CoreTileTensor):
+class MemoryTensor(StaticExtents, NativeTileTensor):
     """A view of memory with the labels of Mojo: its address space, the format of offsets, extents known or not.
 
     `address_space` is a label of the memory, `linear_idx_type` the integer format of offsets in a kernel.
@@ -76,14 +78,15 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
         ):
             if given is not None and getattr(given, "_memory_name", None) != kind:
                 raise TypeError(f"{name} must be a {kind}, got {type(given).__name__}")
-        if other is not None and not isinstance(other, CoreTileTensor):
+        if other is not None and not isinstance(other, NativeTileTensor):
             raise TypeError(f"other must be a TileTensor, got {type(other).__name__}")
-        if layout is None and not isinstance(storage, CoreTileTensor):
+        if layout is None and not isinstance(storage, NativeTileTensor):
             layout = getattr(storage, "layout", None)  # of a buffer with a shape
         if layout is not None and not isinstance(layout, LayoutLike) and hasattr(layout, "shape_coord"):
             layout = Layout(layout.shape_coord(), layout.stride_coord())
-        layout = plain_layout(layout)
-        if isinstance(storage, (Pointer, MemoryArray)) and layout is not None and dtype is None:
+        layout = unwrap(layout)
+        is_window = isinstance(storage, MemoryWindow) and not hasattr(storage, "device_memory")
+        if is_window and layout is not None and dtype is None:
             self._bind_memory(storage, layout)
         else:
             super().__init__(storage, layout, dtype=dtype)
@@ -95,7 +98,7 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
     def _widen_elements(self, size: int) -> None:
         """Make every element a vector of `size` consecutive scalars, as Mojo's parameter `element_size` does."""
         pair = self._pair
-        if size < 1 or not isinstance(pair, CoreLayout) or self.element_size != 1:
+        if size < 1 or not isinstance(pair, NativeLayout) or self.element_size != 1:
             raise LayoutError(f"element_size must be at least 1, over strided scalars, got {size} of {self.layout!r}")
         block = (*[1] * (self.rank - 1), size)
         self._pair = make_layout((pair.shape[0], block), (pair.stride[0], (1,) * len(block)))
@@ -104,7 +107,7 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
     def _bind_memory(self, storage: Pointer | MemoryArray, layout: Any) -> None:
         """Place the layout at a pointer, or on an array, of the dialect: both share one store."""
         memory = require_numbers(storage.memory, "a tensor")
-        start = storage.offset if isinstance(storage, Pointer) else storage.start
+        start = storage.offset
         super().__init__(memory.data, layout + start)
         self._store = memory if isinstance(storage, Pointer) else memory.with_fields(origin=storage)
         size = memory.size if isinstance(storage, Pointer) else start + len(storage)
@@ -127,7 +130,7 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
         >>> MemoryTensor(bytearray(48), row_major[6, 8]()).dtype
         DType.uint8
         """
-        return as_dtype(self._store.format)
+        return DType.of(self._store.format)
 
     @property
     def layout(self) -> Any:
@@ -137,7 +140,7 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
         >>> MemoryTensor(bytearray(48), row_major[6, 8]()).layout.static_product
         48
         """
-        return from_core(super().layout)
+        return Layout.wrap(super().layout)
 
     @property
     def element_layout(self) -> Any:
@@ -147,7 +150,7 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
         >>> MemoryTensor(bytearray(48), row_major[6, 8]()).vectorize[1, 4]().element_layout.size()
         4
         """
-        return from_core(super().element_layout)
+        return Layout.wrap(super().element_layout)
 
     # Elements.
 
@@ -157,7 +160,9 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
         if place is None:
             require_one_index_per_mode(self, index)
             value = super().__getitem__(_plain_index(index))
-            is_part = isinstance(value, CoreTileTensor) or any(isinstance(entry, (np.ndarray, list)) for entry in index)
+            is_part = isinstance(value, NativeTileTensor) or any(
+                isinstance(entry, (np.ndarray, list)) for entry in index
+            )
             return value if is_part else as_vector(value)
         store = self._store
         vector = self._quick[2]
@@ -173,10 +178,10 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
         try:
             return self._dtype
         except AttributeError:
-            self._dtype = as_dtype(self._store.format)
+            self._dtype = DType.of(self._store.format)
             return self._dtype
 
-    def get_subscript(self, *items: Any, coord: object = None) -> Any:
+    def get_subscript(self, *items: Any, coord: object = None) -> MojoValue:
         """Return an element whose index, `items`, may have Mojo's name: `t[coord=Coord(1, 2)]`.
 
         >>> from tilewright.mojo.layout import row_major
@@ -406,7 +411,7 @@ class MemoryTensor(StaticExtents, CoreTileTensor):
         ctx.enqueue_copy(buffer, self._store.section(self._offset, count))
         return buffer
 
-    def as_span(self) -> Any:
+    def as_span(self) -> Array:
         """Return the scalars of a view in row-major order as a flat array that shares its memory.
 
         >>> from tilewright.mojo.layout import row_major
@@ -485,6 +490,7 @@ def _plain_index(index: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 ViewKind = TypeVar("ViewKind", bound=View)
+Elements = TypeVar("Elements", bound="ElementwiseTensor")
 
 
 class FillBrackets(Brackets[ViewKind]):
@@ -567,44 +573,6 @@ class _StoreBrackets(StoreBrackets[ViewKind]):
         super().__call__(entries, scalars, width=width, alignment=step, fill=fill)
 
 
-def named_index(index: tuple[Any, ...], m: object, n: object, coords: object) -> tuple[Any, ...]:
-    """Return an index whose entries may have the names of the older tensors, `m` and `n` or `coords`.
-
-    >>> named_index((), 1, 2, None)
-    (1, 2)
-    """
-    return (*index, *[entry for entry in (m, n, coords) if entry is not None])
-
-
-class LegacyLoadBrackets(_LoadBrackets[ViewKind]):
-    """`t.load[4](m=1, n=0)`: the names that an index of the older tensors has."""
-
-    __slots__ = ()
-
-    def __call__(self, *index: Any, m: object = None, n: object = None, coords: object = None, **options: Any) -> Any:
-        """Return the element at an index, or scalars from there on."""
-        return super().__call__(*named_index(index, m, n, coords), **options)
-
-
-class LegacyStoreBrackets(_StoreBrackets[ViewKind]):
-    """`t.store[4](m=1, n=0, val=x)`: the names of the older tensors."""
-
-    __slots__ = ()
-
-    def __call__(
-        self,
-        *index_and_value: Any,
-        m: object = None,
-        n: object = None,
-        coords: object = None,
-        val: object = None,
-        **options: Any,
-    ) -> None:
-        """Write the element at an index, or a vector from there on."""
-        given = index_and_value if val is None else (*index_and_value, val)
-        super().__call__(*given[:-1], *named_index((), m, n, coords), *given[-1:], **options)
-
-
 class ElementwiseTensor(MemoryTensor):
     """A view of memory with loads and stores of scalars, and arithmetic in place.
 
@@ -641,7 +609,7 @@ class ElementwiseTensor(MemoryTensor):
         return _StoreBrackets(self)
 
     @brackets
-    def load_linear(self, parameters: tuple[Any, ...], *index: Any, width: object = None, **options: Any) -> Any:
+    def load_linear(self, parameters: tuple[Any, ...], *index: Any, width: object = None, **options: Any) -> MojoValue:
         """Return the element at `index` of a flat layout, or `load_linear[width](index)` scalars: the same as `load`.
 
         >>> from tilewright.mojo.layout import row_major
@@ -666,7 +634,7 @@ class ElementwiseTensor(MemoryTensor):
         method(*index_and_value, **options)
 
     @brackets
-    def raw_load(self, parameters: tuple[Any, ...], offset: object, *, width: object = 1, **_: Any) -> Any:
+    def raw_load(self, parameters: tuple[Any, ...], offset: object, *, width: object = 1, **_: Any) -> SIMD:
         """Return scalars from `offset` after the first one of the view, whatever the layout: `raw_load[width](offset)`.
 
         >>> from tilewright.mojo.layout import col_major
@@ -717,7 +685,7 @@ class ElementwiseTensor(MemoryTensor):
         return FillBrackets(self)
 
     @brackets
-    def exp(self, parameters: tuple[Any, ...], scale: float = 1) -> Any:
+    def exp(self: Elements, parameters: tuple[Any, ...], scale: float = 1) -> Elements:
         """Replace every element x by exp(`scale` * x): `t.exp[scale]()`, 1 without brackets; return the tensor.
 
         >>> from tilewright.mojo.layout import row_major
@@ -730,7 +698,7 @@ class ElementwiseTensor(MemoryTensor):
         exact = np.exp(values.astype(np.float64) * float(factor))
         return self._assign(cast(exact, self._store.format))
 
-    def min(self, other: object) -> Any:
+    def min(self: Elements, other: object) -> Elements:
         """Replace every element by the smaller of itself and `other`; return the tensor.
 
         >>> from tilewright.mojo.layout import row_major
@@ -739,7 +707,7 @@ class ElementwiseTensor(MemoryTensor):
         """
         return _apply_in_place(np.minimum, self, other)
 
-    def max(self, other: object) -> Any:
+    def max(self: Elements, other: object) -> Elements:
         """Replace every element by the larger of itself and `other`; return the tensor.
 
         >>> from tilewright.mojo.layout import row_major
@@ -748,7 +716,7 @@ class ElementwiseTensor(MemoryTensor):
         """
         return _apply_in_place(np.maximum, self, other)
 
-    def abs(self) -> Any:
+    def abs(self: Elements) -> Elements:
         """Replace every element by its absolute value; return the tensor.
 
         >>> from tilewright.mojo.layout import row_major
@@ -757,7 +725,7 @@ class ElementwiseTensor(MemoryTensor):
         """
         return _apply_in_place(np.absolute, self)
 
-    def recip(self) -> Any:
+    def recip(self: Elements) -> Elements:
         """Replace every element by its reciprocal; return the tensor.
 
         >>> from tilewright.mojo.layout import row_major
@@ -768,6 +736,7 @@ class ElementwiseTensor(MemoryTensor):
         return self._assign(values.dtype.type(1) / values)
 
 
-def _apply_in_place(ufunc: Any, tensor: ElementwiseTensor, *operands: Any) -> Any:
+def _apply_in_place(ufunc: Any, tensor: Elements, *operands: Any) -> Elements:
     """Return the tensor after a NumPy function of it was written over it."""
-    return ufunc(tensor, *operands, out=(tensor,))
+    ufunc(tensor, *operands, out=(tensor,))
+    return tensor

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ...tensor import elements
-from ..brackets import brackets
+from ..brackets import MojoValue, ParametrizedMeta, brackets
 from ..memory import AddressSpace, Pointer
-from ..simd import scalar_format
+from ..simd import DType
 from .coord import Coord
 from .tile_tensor import TileTensor
 
@@ -28,17 +28,6 @@ class TensorOps(TensorStorage):
     >>> issubclass(PointerStorage, TensorOps)
     True
     """
-
-
-class _StorageMeta(type):
-    """`PointerStorage[element_width=4]` is `PointerStorage`: the width of a load is that of the load."""
-
-    def __getitem__(cls, _: object) -> Any:
-        return cls
-
-    def with_parameters(cls, *_: Any, **__: Any) -> Any:
-        """Return the class itself."""
-        return cls
 
 
 def _tensor(pair: Any) -> Any:
@@ -62,7 +51,7 @@ def _in_place(operator: str) -> Callable[..., Any]:
     return lambda tensor, *others: getattr(tensor, operator)(*others)
 
 
-class PointerStorage(TensorOps, metaclass=_StorageMeta):
+class PointerStorage(TensorOps, metaclass=ParametrizedMeta):
     """Memory behind a pointer: loads, stores and distances, all checked.
 
     >>> from tilewright.mojo.memory import alloc
@@ -74,7 +63,9 @@ class PointerStorage(TensorOps, metaclass=_StorageMeta):
 
     @staticmethod
     @brackets
-    def load(parameters: tuple[Any, ...], pointer: Pointer, offset: object = 0, *, width: object = 1, **_: Any) -> Any:
+    def load(
+        parameters: tuple[Any, ...], pointer: Pointer, offset: object = 0, *, width: object = 1, **_: Any
+    ) -> MojoValue:
         """Return the scalars at an offset: `PointerStorage.load[width](pointer, offset)`."""
         return pointer.load[(*parameters, width)[0]](offset)
 
@@ -129,5 +120,5 @@ def _cast(parameters: tuple[Any, ...], pointer: Pointer) -> Pointer:
         if isinstance(parameter, AddressSpace):
             made = made.address_space_cast[parameter]()
         elif not hasattr(parameter, "mut"):
-            made = made.bitcast[scalar_format(parameter)]()
+            made = made.bitcast[DType.of(parameter)]()
     return made

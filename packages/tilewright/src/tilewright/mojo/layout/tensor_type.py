@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
@@ -11,35 +10,12 @@ from typing import Any
 from ..._integers import ceil_div
 from ...errors import FormatError, LayoutError
 from ...layout import LayoutLike, as_integer, as_tuple
+from ..brackets import TypeBrackets
 from ..builtins import Origin, simd_width_of
 from ..memory import AddressSpace
-from ..simd import SIMD, DType, SIMDType, scalar_format
+from ..simd import SIMD, DType, SIMDType
 from .coord import ComptimeInt, RuntimeInt, integer_type
 from .tile_layout import TRIVIAL_MEMBERS, Layout, RowMajorLayoutType, make_dynamic_layout, row_major, static_leaves
-
-
-class _Parametrized:
-    """A type alias with parameters, called in brackets: `VectorizedType[1, 4]`; `names` are Mojo's for them."""
-
-    def __init__(self, name: str, function: Callable[..., TensorType], *names: str) -> None:
-        self._name, self._function, self._names = name, function, names
-
-    def __getitem__(self, parameters: object) -> TensorType:
-        return self.with_parameters(*(parameters if type(parameters) is tuple else (parameters,)))
-
-    def with_parameters(self, *parameters: Any, **named: Any) -> TensorType:
-        """Return the type; a parameter may have its name: `DynamicType[dyn_dtype=DType.int64]`."""
-        values = (*parameters, *[named.pop(name) for name in self._names if name in named])
-        if named or (self._names and len(values) != 1):
-            raise TypeError(
-                f"{self._name} takes one parameter, {self._names[0]}, got {(*values, *named)}"
-                if self._names
-                else f"{self._name} takes parameters without names, got {', '.join(named)}"
-            )
-        return self._function(*values)
-
-    def __repr__(self) -> str:
-        return f"{self._name}[...], a type of tensors: add its parameters in brackets"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -78,11 +54,11 @@ class TensorType:
         dtype, layout, origin, space, index_type, size = (values + [None] * 6)[:6]
         return cls(
             kind,
-            None if dtype is None else scalar_format(dtype),
+            None if dtype is None else DType.of(dtype),
             layout,
             _as_origin(origin),
             None if space is None else AddressSpace(space),
-            None if index_type is None else scalar_format(index_type),
+            None if index_type is None else DType.of(index_type),
             size,
         )
 
@@ -224,7 +200,7 @@ class TensorType:
         raise AttributeError(f"a type of tensors has no attribute {name!r}")
 
     @property
-    def ElementType(self) -> Any:  # noqa: N802  (Mojo's name)
+    def ElementType(self) -> type[SIMD] | SIMDType:  # noqa: N802  (Mojo's name)
         """Return the type of an element: `SIMD[dtype, element_size]`, or `SIMD` if the dtype is open.
 
         >>> from tilewright.mojo.layout import TileTensor, row_major
@@ -246,31 +222,29 @@ class TensorType:
         return replace(self, address_space=AddressSpace.GENERIC)
 
     @property
-    def AddressSpaceCastType(self) -> _Parametrized:  # noqa: N802
+    def AddressSpaceCastType(self) -> TypeBrackets[TensorType]:  # noqa: N802
         """Return the type in another address space: `AddressSpaceCastType[AddressSpace.SHARED]`."""
-        return _Parametrized(
-            "AddressSpaceCastType", lambda space: replace(self, address_space=AddressSpace(space)), "address_space"
-        )
+        return TypeBrackets(lambda address_space: replace(self, address_space=AddressSpace(address_space)))
 
     @property
-    def OriginCastType(self) -> _Parametrized:  # noqa: N802
+    def OriginCastType(self) -> TypeBrackets[TensorType]:  # noqa: N802
         """Return the type with another origin: `OriginCastType[MutAnyOrigin]`."""
-        return _Parametrized("OriginCastType", lambda origin: replace(self, origin=_as_origin(origin)), "origin")
+        return TypeBrackets(lambda origin: replace(self, origin=_as_origin(origin)))
 
     @property
-    def ViewType(self) -> _Parametrized:  # noqa: N802
+    def ViewType(self) -> TypeBrackets[TensorType]:  # noqa: N802
         """Return the type with another layout: `ViewType[layout]`."""
-        return _Parametrized("ViewType", self._with_layout, "new_layout")
+        return TypeBrackets(lambda new_layout: self._with_layout(layout=new_layout))
 
     @property
-    def DynamicType(self) -> _Parametrized:  # noqa: N802
+    def DynamicType(self) -> TypeBrackets[TensorType]:  # noqa: N802
         """Return the type with every extent and stride known only at run time: `DynamicType[DType.int64]`."""
 
-        def dynamic(dtype: object) -> TensorType:
-            kind, layout = integer_type(dtype, "DynamicType[...]"), self.layout
+        def dynamic(dyn_dtype: object) -> TensorType:
+            kind, layout = integer_type(dyn_dtype, "DynamicType[...]"), self.layout
             return self._with_layout(make_dynamic_layout(layout, kind) if isinstance(layout, Layout) else layout)
 
-        return _Parametrized("DynamicType", dynamic, "dyn_dtype")
+        return TypeBrackets(dynamic)
 
     @property
     def CoalescedType(self) -> TensorType:  # noqa: N802
@@ -279,12 +253,12 @@ class TensorType:
         return self._with_layout(None if is_open else Layout((self.layout.product(),), (self.element_size or 1,)))
 
     @property
-    def ReshapedType(self) -> _Parametrized:  # noqa: N802
+    def ReshapedType(self) -> TypeBrackets[TensorType]:  # noqa: N802
         """Return the type in another shape, in row-major order: `ReshapedType[Idx[2](), Idx(6)]`."""
-        return _Parametrized("ReshapedType", lambda *shape: self._with_layout(row_major(*map(_as_static, shape))))
+        return TypeBrackets(lambda *shape: self._with_layout(row_major(*map(_as_static, shape))))
 
     @property
-    def VectorizedType(self) -> _Parametrized:  # noqa: N802
+    def VectorizedType(self) -> TypeBrackets[TensorType]:  # noqa: N802
         """Return the type of vectors: `VectorizedType[1, 4]`."""
 
         def vectorized(*widths: int) -> TensorType:
@@ -298,14 +272,14 @@ class TensorType:
             size = (self.element_size or 1) * prod(widths)
             return replace(self, layout=vectors, element_size=size)  # vectors keep the type of indices
 
-        return _Parametrized("VectorizedType", vectorized)
+        return TypeBrackets(vectorized)
 
     @property
     def SIMDVectorizedType(self) -> TensorType:  # noqa: N802
         """Return the type of vectors as long as a register, in the last dimension."""
         if self.dtype is None or not isinstance(self.layout, Layout):
             return replace(self, layout=None, element_size=None)
-        return self.VectorizedType[(*[1] * (self.layout.rank - 1), simd_width_of[self.dtype]())]
+        return self.VectorizedType.with_parameters(*[1] * (self.layout.rank - 1), simd_width_of[self.dtype]())
 
     def _with_layout(self, layout: object) -> TensorType:
         made = replace(self, layout=layout, linear_idx_type=None)

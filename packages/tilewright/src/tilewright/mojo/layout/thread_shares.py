@@ -7,25 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from ..._dialect import unwrap
 from ..._integers import ceil_div
 from ...errors import CoordinateError, LayoutError
-from ...layout import Layout as CoreLayout
+from ...layout import Layout as NativeLayout
 from ...layout import as_integer, as_tuple, make_layout, product_each
 from ...tensor import cut_modes
-from .tile_layout import known_layout, plain_layout
-
-
-def core_layout(layout: object) -> Any:
-    """Return any layout of Mojo as one that tensors take.
-
-    >>> from tilewright.mojo.layout import IntTuple, Layout
-    >>> core_layout(Layout(IntTuple(4), IntTuple(8)))
-    Layout((4,), (8,))
-    """
-    core = plain_layout(known_layout(layout))
-    if core is not layout and isinstance(core, CoreLayout) and not isinstance(core.shape, tuple):
-        return CoreLayout((core.shape,), (core.stride,))
-    return core
 
 
 def thread_arguments(method: str, given: tuple[Any, ...], thread_id: object, *layouts: Any) -> tuple[Any, ...]:
@@ -72,8 +59,8 @@ def distribute_elements(
     ((1, 1), 9)
     """
     *parameters, thread_id = arguments
-    threads = core_layout(parameters[0])
-    if not isinstance(threads, CoreLayout):
+    threads = unwrap(parameters[0])
+    if not isinstance(threads, NativeLayout):
         raise TypeError(f"the thread layout must be a Layout, got {type(threads).__name__} {threads!r}")
     for value in parameters[1:]:
         if value is not None:
@@ -101,7 +88,7 @@ def _share(
 ) -> tuple[Any, tuple[int, ...], int]:
     pair = tensor._pair
     coords = tuple([_position(n, d, thread) for n, d in zip(shape, stride, strict=True)])
-    modes = pair.shape[0] if isinstance(pair, CoreLayout) else ()
+    modes = pair.shape[0] if isinstance(pair, NativeLayout) else ()
     if any(isinstance(n, tuple) and isinstance(m, tuple) for n, m in zip(modes, shape, strict=False)):
         return _share_nested(tensor, shape, stride, thread, coords)
     counts = [int(n) for n in product_each(tuple(shape))]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Protocol, overload, runtime_checkable
 
 from ... import layout as algebra
+from ..._dialect import unwrap
 from ...errors import LayoutError
 from ...layout import (
     ComposedLayout,
@@ -23,8 +24,8 @@ from ...layout import (
     suffix_product,
     validate_shape,
 )
-from ...layout import Layout as CoreLayout
-from ..brackets import brackets
+from ...layout import Layout as NativeLayout
+from ..brackets import TypeBrackets, brackets
 from .coord import Coord, RuntimeInt, StaticExtents, as_coord, is_dynamic
 
 
@@ -50,12 +51,12 @@ class TensorLayout(Protocol):
     def static_shape(self) -> tuple[int, ...]: ...
     @property
     def static_stride(self) -> tuple[int, ...]: ...
-    def shape_coord(self) -> Any: ...
-    def stride_coord(self) -> Any: ...
+    def shape_coord(self) -> Coord: ...
+    def stride_coord(self) -> Coord: ...
     @property
-    def size(self) -> Any: ...
+    def size(self) -> int: ...
     @property
-    def cosize(self) -> Any: ...
+    def cosize(self) -> int: ...
     def __call__(self, *coord: Any) -> Any: ...
 
 
@@ -84,18 +85,14 @@ class RowMajorLayoutType:
 RowMajorLayout = RowMajorLayoutType()
 
 
-class _ColMajorLayout:
-    """`ColMajorLayout[4, 8]` is the type of column-major layouts of one shape.
+@TypeBrackets
+def ColMajorLayout(*extents: Any) -> Layout:  # noqa: N802  (Mojo's name)
+    """`ColMajorLayout[4, 8]`: the type of column-major layouts of one shape.
 
     >>> ColMajorLayout[4, 8]
     Layout((4, 8), (1, 4))
     """
-
-    def __getitem__(self, extents: object) -> Layout:
-        return col_major[extents]()
-
-
-ColMajorLayout = _ColMajorLayout()
+    return col_major._layout(extents)
 
 
 class Count(int):
@@ -111,7 +108,7 @@ class Count(int):
         return int(self)
 
 
-class Layout(StaticExtents, CoreLayout):
+class Layout(StaticExtents, NativeLayout):
     """A layout with Mojo's methods: `size()`, `shape_coord()`, `static_product`, ...
 
     >>> layout = row_major[4, 6]()
@@ -121,6 +118,36 @@ class Layout(StaticExtents, CoreLayout):
 
     __slots__ = ()
     __bracketed__: ClassVar[tuple[str, ...]] = ()
+
+    @overload
+    @classmethod
+    def wrap(cls, layout: NativeLayout) -> Layout: ...
+
+    @overload
+    @classmethod
+    def wrap(cls, layout: object) -> Any: ...
+
+    @classmethod
+    def wrap(cls, layout: object) -> Any:
+        """Return a strided `layout` with Mojo's methods; other layouts as they are.
+
+        >>> Layout.wrap(NativeLayout((4, 8))).size()
+        32
+        """
+        if layout.__class__ is not NativeLayout:
+            return layout
+        result: Layout = object.__new__(Layout)
+        result._shape, result._stride, result._offset, result._replicas, result._guards = layout._parts()
+        return result
+
+    @property
+    def native(self) -> NativeLayout:
+        """Return the layout of the library with the same integers.
+
+        >>> type(row_major[4, 6]().native) is NativeLayout
+        True
+        """
+        return make_layout(*self._parts())
 
     @property
     def shape(self) -> Any:  # a Coord: of nested modes too, `layout.shape[0]()` is an entry
@@ -162,7 +189,7 @@ class Layout(StaticExtents, CoreLayout):
         return Count(product(self._shape))
 
     @property
-    def cosize(self) -> Any:
+    def cosize(self) -> int:
         size = super().cosize
         return Count(size) if isinstance(size, int) else size
 
@@ -232,7 +259,7 @@ class Layout(StaticExtents, CoreLayout):
         """
         index = int(idx)
         coordinate = offset_to_coordinate(index, self._shape, self._stride)
-        if CoreLayout.__call__(self, coordinate) != index:
+        if NativeLayout.__call__(self, coordinate) != index:
             raise LayoutError(f"{self} maps no coordinate to offset {idx}")
         return Coord(*as_tuple(coordinate))
 
@@ -242,7 +269,7 @@ class Layout(StaticExtents, CoreLayout):
         >>> print(row_major[4, 6]().reverse())
         ((6, 4):(1, 6))
         """
-        return from_core(self.T)
+        return Layout.wrap(self.T)
 
     transpose = reverse
 
@@ -265,27 +292,40 @@ class Layout(StaticExtents, CoreLayout):
         return result
 
     def _mode(self, path: tuple[int, ...]) -> Layout:
-        return from_core(super()._mode(path))
+        return Layout.wrap(super()._mode(path))
 
     def _slice(self, coord: Any) -> Layout:
-        return from_core(super()._slice(coord))
+        return Layout.wrap(super()._slice(coord))
 
     def _with(self, **changes: Any) -> Layout:
-        return from_core(super()._with(**changes))
+        return Layout.wrap(super()._with(**changes))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return from_core, (make_layout(*self._parts()),)
+        return Layout.wrap, (self.native,)
 
     def __format__(self, style: str) -> str:
-        if style == "mojo":
-            return str(self)
-        return format(str(self), style)
+        if style == "table":
+            return self._format_table()
+        return str(self) if style == "mojo" else format(str(self), style)
+
+    def _format_table(self) -> str:
+        """Return the offsets of a layout of two modes as Mojo prints them, with rows and columns counted."""
+        if self.rank != 2:
+            raise LayoutError(f"a table needs a layout of two modes, got {self}")
+        rows, columns = (int(product(mode)) for mode in self._shape)
+        width, layout = len(str(int(self.cosize))), self.native
+        divider = "    " + ("+" + "-" * (width + 2)) * columns + "+"
+        lines = ["    " + " ".join(f"  {k:{width}}" for k in range(columns)), divider]
+        for m in range(rows):
+            cells = "".join(f"| {int(layout(m, n)):{width}} " for n in range(columns))
+            lines += [f"{m:2}  {cells}|", divider]
+        return "\n".join(lines) + "\n"
 
     def __str__(self) -> str:
         return f"({_format_tree(self._shape)}:{_format_tree(self._stride)})"
 
     def __repr__(self) -> str:
-        return repr(plain_layout(self))
+        return repr(self.native)
 
 
 TRIVIAL_MEMBERS = ("__copy_ctor_is_trivial", "__move_ctor_is_trivial", "__del__is_trivial")  # of layouts and tensors
@@ -293,31 +333,10 @@ for _name in TRIVIAL_MEMBERS:
     setattr(Layout, _name, True)
 
 
-@overload
-def from_core(layout: CoreLayout) -> Layout: ...
-
-
-@overload
-def from_core(layout: object) -> Any: ...
-
-
-def from_core(layout: object) -> Any:
-    """Return a strided layout with Mojo's methods; other layouts as they are.
-
-    >>> from_core(CoreLayout((4, 8))).size()
-    32
-    """
-    if layout.__class__ is not CoreLayout:
-        return layout
-    result: Layout = object.__new__(Layout)
-    result._shape, result._stride, result._offset, result._replicas, result._guards = layout._parts()
-    return result
-
-
 def make_dynamic_layout(layout: Any, dtype: object = None) -> Any:
     """Return a layout, strided or composed, with every extent and stride a run-time integer of a type.
 
-    >>> make_dynamic_layout(CoreLayout((4, 8)))
+    >>> make_dynamic_layout(NativeLayout((4, 8)))
     Layout((Idx(4), Idx(8)), (Idx(1), Idx(4)))
     """
     if isinstance(layout, ComposedLayout):
@@ -325,7 +344,7 @@ def make_dynamic_layout(layout: Any, dtype: object = None) -> Any:
     kind = RuntimeInt.with_parameters(dtype)
     trees = (layout.shape, layout.stride)
     shape, stride = (map_leaves(lambda leaf: leaf if isinstance(leaf, Place) else kind(leaf), tree) for tree in trees)
-    return from_core(layout._with(shape=shape, stride=stride))
+    return Layout.wrap(layout._with(shape=shape, stride=stride))
 
 
 def _as_entries(tree: object) -> Any:
@@ -335,27 +354,7 @@ def _as_entries(tree: object) -> Any:
     return as_coord(tree)
 
 
-def plain_layout(layout: object) -> Any:
-    """Return a layout as one of the core.
-
-    >>> type(plain_layout(row_major[4, 6]())) is CoreLayout
-    True
-    """
-    return make_layout(*layout._parts()) if isinstance(layout, Layout) else layout
-
-
-def known_layout(layout: object) -> Any:
-    """Return one of Mojo's older layouts as a layout of tensors; others as they are.
-
-    >>> from tilewright.mojo.layout import Layout
-    >>> known_layout(Layout.row_major(4, 8))
-    Layout((4, 8), (8, 1))
-    """
-    convert = getattr(layout, "core", None)
-    return layout if convert is None else convert()
-
-
-def static_leaves(layout: Any) -> Any:
+def static_leaves(layout: NativeLayout) -> tuple[object, ...]:
     """Return shape and stride with the number type in place of leaves that are known only at run time.
 
     >>> from tilewright.mojo.layout import Idx
@@ -503,10 +502,7 @@ def col_major_nested(shape: object) -> Layout:
 
 @brackets
 def blocked_product(
-    parameters: tuple[Any, ...],
-    block: Layout,
-    tiler: Layout,
-    coalesce_output: bool = False,
+    parameters: tuple[Any, ...], block: NativeLayout, tiler: NativeLayout, coalesce_output: bool = False
 ) -> Any:
     """`blocked_product(block, tiler)`: `block` repeated by `tiler` as a grid of blocks, mode by mode.
 
@@ -515,25 +511,25 @@ def blocked_product(
     >>> print(blocked_product(row_major[2, 2](), row_major[2, 3]()))
     (((2, 2), (2, 3)):((2, 12), (1, 4)))
     """
-    block, tiler = plain_layout(block), plain_layout(tiler)
     coalesce_output = bool((*parameters, coalesce_output)[0])
+    block, tiler = unwrap(block), unwrap(tiler)
     if block.rank != tiler.rank:
         raise LayoutError(
             f"blocked_product: {block} and {tiler} have {block.rank} and {tiler.rank} modes; they must match"
         )
     has_no_gaps = block.size == block.cosize and block.depth <= 1 and tiler.depth <= 1
     result = _repeat_block(block, tiler) if has_no_gaps else algebra.blocked_product(block, tiler)
-    return from_core(_merge_modes(require_strided(result, "blocked_product")) if coalesce_output else result)
+    return Layout.wrap(_merge_modes(require_strided(result, "blocked_product")) if coalesce_output else result)
 
 
-def _repeat_block(block: CoreLayout, tiler: CoreLayout) -> CoreLayout:
+def _repeat_block(block: NativeLayout, tiler: NativeLayout) -> NativeLayout:
     """Return a block without gaps repeated by its size; the strides of extents 1 stay, as in Mojo."""
     copies = make_layout(tiler.shape, tuple([d * product(block.shape) for d in as_tuple(tiler.stride)]))
     shape = tuple(zip(as_tuple(block.shape), as_tuple(tiler.shape), strict=True))
     return make_layout(shape, tuple(zip(as_tuple(block.stride), copies.stride, strict=True)))
 
 
-def _merge_modes(layout: CoreLayout) -> CoreLayout:
+def _merge_modes(layout: NativeLayout) -> NativeLayout:
     """Return the layout with every (block, copies) mode merged where the copies continue the block."""
     shape, stride = [], []
     for n, d in zip(layout.shape, layout.stride, strict=True):
@@ -553,7 +549,7 @@ def zipped_divide(parameters: tuple[Any, ...], *arguments: Any, ragged: str = "c
     (((2, 4), (2, 2)):((8, 1), (16, 4)))
     """
     layout, tile = (arguments[0], parameters) if parameters else arguments
-    layout = plain_layout(layout)
+    layout = unwrap(layout)
     if len(tile) == 1 and isinstance(tile[0], (tuple, list)):
         tile = tuple(tile[0])
     sizes = tuple([int(n) for n in tile])
@@ -561,10 +557,10 @@ def zipped_divide(parameters: tuple[Any, ...], *arguments: Any, ragged: str = "c
         raise LayoutError(f"zipped_divide: expected one tile extent per plain mode of {layout}, got {sizes}")
     shape, stride = as_tuple(layout.shape), as_tuple(layout.stride)
     if ragged != "floor" and any(n % m for n, m in zip(shape, sizes, strict=True)):
-        return from_core(algebra.zipped_divide(layout, sizes))
+        return Layout.wrap(algebra.zipped_divide(layout, sizes))
     counts = tuple([n // m for n, m in zip(shape, sizes, strict=True)])
     steps = tuple([d * m for d, m in zip(stride, sizes, strict=True)])
-    return from_core(make_layout((sizes, counts), (stride, steps)))
+    return Layout.wrap(make_layout((sizes, counts), (stride, steps)))
 
 
 def coalesce(layout: Layout) -> Layout:
@@ -573,14 +569,14 @@ def coalesce(layout: Layout) -> Layout:
     >>> format(coalesce(row_major[2, 4]()), "mojo"), format(coalesce(col_major[2, 4]()), "mojo")
     ('((2, 4):(4, 1))', '((8):(1))')
     """
-    merged = algebra.coalesce(plain_layout(layout))
+    merged = algebra.coalesce(unwrap(layout))
     shape, stride = as_tuple(merged.shape) or (1,), as_tuple(merged.stride) or (0,)
-    result: Layout = from_core(make_layout(shape, stride if shape != (1,) else (0,)))
+    result: Layout = Layout.wrap(make_layout(shape, stride if shape != (1,) else (0,)))
     return result
 
 
 @brackets
-def upcast(parameters: tuple[Any, ...], layout: CoreLayout, factor: int | None = None) -> Layout:
+def upcast(parameters: tuple[Any, ...], layout: NativeLayout, factor: int | None = None) -> Layout:
     """`upcast[factor](layout)` or `upcast(layout, factor)`: the layout over wider elements, by Mojo's rule.
 
     >>> print(upcast(row_major[3, 1, 12](), 3))
@@ -589,12 +585,12 @@ def upcast(parameters: tuple[Any, ...], layout: CoreLayout, factor: int | None =
     (factor,) = parameters or (factor,)
     if factor is None:
         raise LayoutError("upcast needs a factor: upcast[factor](layout)")
-    layout = plain_layout(layout)
+    layout = unwrap(layout)
     extents, steps = layout.flat_modes()
     new_extents = [_shape_div(n, _shape_div(factor, d)) for n, d in zip(extents, steps, strict=True)]
     new_steps = [_shape_div(d, factor) for d in steps]
     shape = layout.shape
-    result: Layout = from_core(make_layout(nest_like(shape, iter(new_extents)), nest_like(shape, iter(new_steps))))
+    result: Layout = Layout.wrap(make_layout(nest_like(shape, iter(new_extents)), nest_like(shape, iter(new_steps))))
     return result
 
 
@@ -622,7 +618,7 @@ def crd2idx(coord: Any, shape: object, stride: Any = None) -> Any:
     (13, 13)
     """
     form = as_tree(shape)
-    return CoreLayout(form, prefix_product(form) if stride is None else stride)(as_tree(coord))
+    return NativeLayout(form, prefix_product(form) if stride is None else stride)(as_tree(coord))
 
 
 def is_compatible_with(coord: object, shape: object) -> bool:
@@ -639,94 +635,8 @@ def is_compatible_with(coord: object, shape: object) -> bool:
     return all(is_compatible_with(c, s) for c, s in zip(coord, shape, strict=True))
 
 
-class _WeaklyCompatible:
-    """`WeaklyCompatible[layout, coord]`: whether a coordinate fits the shape of a layout.
-
-    >>> from tilewright.mojo.layout import Coord
-    >>> WeaklyCompatible[row_major[4, 8](), Coord(1, 2)], WeaklyCompatible((1, 2), (4, (2, 3)))
-    (True, True)
-    """
-
-    def __getitem__(self, parameters: Any) -> bool:
-        layout, coord = parameters
-        return is_compatible_with(tuple(coord), layout._shape)
-
-    def __call__(self, coord: object, shape: object) -> bool:
-        return is_compatible_with(coord, shape)
-
-
-WeaklyCompatible = _WeaklyCompatible()
-
-
-class _LayoutAlias:
-    """A type of layouts that is computed from others: `BlockedProductLayout[A, B]` is the layout of that type."""
-
-    def __init__(self, name: str, function: Callable[..., Any]) -> None:
-        self._name = name
-        self._function = function
-
-    def __getitem__(self, parameters: object) -> Any:
-        values = parameters if type(parameters) is tuple else (parameters,)
-        return self.with_parameters(*values)
-
-    def with_parameters(self, *parameters: Any, **named: Any) -> Any:
-        """Return the layout for its parameters."""
-        return self._function(*parameters, **named)
-
-    def __repr__(self) -> str:
-        return self._name
-
-
-BlockedProductLayout = _LayoutAlias("BlockedProductLayout", blocked_product)
-CoalesceLayout = _LayoutAlias("CoalesceLayout", coalesce)
-UpcastLayout = _LayoutAlias("UpcastLayout", upcast)
-ZippedDivideLayout = _LayoutAlias("ZippedDivideLayout", lambda layout, tile: zipped_divide(layout, tuple(tile)))
-
-
-def _rows(layout: object) -> list[list[int]]:
-    core = plain_layout(layout)
-    if core.rank != 2:
-        raise LayoutError(f"a table needs a layout of two modes, got {layout}")
-    rows, columns = (int(product(mode)) for mode in core.shape)
-    return [[int(core(m, n)) for n in range(columns)] for m in range(rows)]
-
-
-def format_layout_table(layout: Any) -> str:
-    """Return the offsets of a layout of two modes as a table.
-
-    >>> len(format_layout_table(row_major[2, 2]()).splitlines())
-    6
-    """
-    return format_table(_rows(layout), int(layout.cosize))
-
-
-def _format_layout(layout: object, writer: object = None) -> str:
-    text = format_layout_table(layout)
-    if hasattr(writer, "write"):
-        writer.write(text)
-    return text
-
-
-def _print_layout(layout: object) -> None:
-    print(layout)
-    print(_format_layout(layout), end="")
-
-
-def format_table(rows: list[list[int]], cosize: int) -> str:
-    """Return numbers as a table with rows and columns counted.
-
-    >>> print(format_table([[0, 2], [1, 3]], 4), end="")
-          0   1
-        +---+---+
-     0  | 0 | 2 |
-        +---+---+
-     1  | 1 | 3 |
-        +---+---+
-    """
-    width = max(len(str(cosize)), 1)
-    columns = len(rows[0]) if rows else 0
-    divider = "    " + ("+" + "-" * (width + 2)) * columns + "+"
-    lines = ["    " + " ".join(f"  {k:{width}}" for k in range(columns)), divider]
-    for m, row in enumerate(rows):
-        lines += [f"{m:2}  " + "".join(f"| {number:{width}} " for number in row) + "|", divider]
-    return "\n".join(lines) + "\n"
+WeaklyCompatible = TypeBrackets(lambda layout, coord: is_compatible_with(tuple(coord), layout._shape))
+"""`WeaklyCompatible[layout, coord]`: whether a coordinate fits the shape of a layout."""
+BlockedProductLayout, CoalesceLayout = TypeBrackets(blocked_product.__call__), TypeBrackets(coalesce)
+UpcastLayout = TypeBrackets(upcast.__call__)
+ZippedDivideLayout = TypeBrackets(lambda layout, tile: zipped_divide(layout, tuple(tile)))

@@ -11,9 +11,10 @@ from functools import partial
 from types import FunctionType
 from typing import Any, ClassVar, TypeVar
 
+from ..._dialect import unwrap
 from ..._lazy import companion_name
 from ...errors import CoordinateError, LayoutError
-from ...layout import Layout as CoreLayout
+from ...layout import Layout as NativeLayout
 from ...layout import as_integer, make_layout
 from ...tensor import (
     DistributeBrackets,
@@ -39,12 +40,12 @@ from ...tensor import (
 from ..brackets import ParametrizedMeta, brackets
 from ..builtins import ImplicitlyCopyable, Movable, RegisterPassable, TrivialRegisterPassable
 from ..memory import AddressSpace, label_store, tensor_on_stack
-from ..simd import DType, scalar_format
+from ..simd import DType
 from .coord import RuntimeInt
 from .tensor_memory import ElementwiseTensor, MemoryTensor, only_one
 from .tensor_type import TensorType, TypeMember, type_name, type_of
 from .thread_shares import checked_options, distribute_elements, thread_arguments
-from .tile_layout import TRIVIAL_MEMBERS, make_dynamic_layout, plain_layout
+from .tile_layout import TRIVIAL_MEMBERS, make_dynamic_layout
 
 Viewed = TypeVar("Viewed", bound=ElementwiseTensor)
 
@@ -82,7 +83,7 @@ class _LocatedTileBrackets(LocatedTileBrackets[Viewed]):
 def _split_stride_layout(parameters: object) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return (extents, options) of brackets; a layout after the extents is `stride_layout`."""
     values = parameters if isinstance(parameters, tuple) else (parameters,)
-    if values and isinstance(values[-1], CoreLayout):
+    if values and isinstance(values[-1], NativeLayout):
         return values[:-1], {"stride_layout": values[-1]}
     return values, {}
 
@@ -149,17 +150,13 @@ def _tile_with_offset(
 
 
 def _tile(
-    tensor: Viewed,
-    shape: tuple[int, ...],
-    *coords: Any,
-    coordinates: object = None,
-    stride_layout: Any = None,
+    tensor: Viewed, shape: tuple[int, ...], *coords: Any, coordinates: object = None, stride_layout: Any = None
 ) -> Viewed:
     """Return a tile; in a nested layout it steps through the first leaf of each mode and keeps the last, as in Mojo."""
     coords = _one_of("tile", coords, coordinates)
-    layout = tensor._core_layout
-    is_nested = tensor.flat_rank != tensor.rank and isinstance(tensor._pair, CoreLayout)
-    if not is_nested or tensor.element_size != 1 or tensor.tiles_logically or not isinstance(layout, CoreLayout):
+    layout = tensor._native_layout
+    is_nested = tensor.flat_rank != tensor.rank and isinstance(tensor._pair, NativeLayout)
+    if not is_nested or tensor.element_size != 1 or tensor.tiles_logically or not isinstance(layout, NativeLayout):
         return tile(tensor, shape, *coords, stride_layout=stride_layout)
     position = coords[0] if len(coords) == 1 and isinstance(coords[0], (tuple, list)) else coords
     shift, steps = 0, []
@@ -185,16 +182,16 @@ _tile.__qualname__, _tile_with_offset.__qualname__ = "TileTensor.tile", "TileTen
 
 
 def _is_plain(threads: object) -> bool:
-    return isinstance(threads, CoreLayout) and threads.depth <= 1
+    return isinstance(threads, NativeLayout) and threads.depth <= 1
 
 
 def _distribute_any(tensor: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
     threads, *rest, thread_id = arguments
-    if _is_plain(threads) and options.get("axis") is None:
+    if not tensor.tiles_logically and _is_plain(threads) and options.get("axis") is None:
         if len(rest) > 1:
             raise TypeError(f"distribute takes a thread layout and a swizzle in brackets, got {(threads, *rest)!r}")
-        return LocatedDistributeBrackets(tensor)((plain_layout(threads), *rest), thread_id, **options)
-    ragged = options.pop("ragged", "floor")
+        return LocatedDistributeBrackets(tensor)((unwrap(threads), *rest), thread_id, **options)
+    ragged = options.pop("ragged", "cover" if tensor.tiles_logically else "floor")
     return distribute_elements(tensor, arguments, ragged=ragged, **options)
 
 
@@ -343,7 +340,14 @@ class TileTensor(ElementwiseTensor, metaclass=ParametrizedMeta):  # type: ignore
         'LayoutTensor'
         """
         older: type[TileTensor] = companion_name("tilewright.mojo.layout.LayoutTensor", "tilewright_mojo.older", "mojo")
-        return as_kind(self, older)
+        return self._as_class(older)
+
+    def _as_class(self, kind: type[OtherKind]) -> OtherKind:
+        """Return the same view as another class of tensor."""
+        view = object.__new__(kind)
+        view._store, view._pair, view._offset = self._store, self._pair, self._offset
+        view._index_type = self._index_type
+        return view
 
     @brackets
     def make_dynamic(self, parameters: tuple[Any, ...], *, dyn_dtype: object = None) -> TileTensor:
@@ -521,7 +525,7 @@ class TileTensor(ElementwiseTensor, metaclass=ParametrizedMeta):  # type: ignore
     def _with_parameters(cls, *parameters: Any, **named: Any) -> Any:
         return TensorType.of_names(cls, *parameters, **named)
 
-    def parametrized_type(self) -> Any:
+    def parametrized_type(self) -> TensorType:
         """Return the type of this tensor.
 
         >>> from tilewright.mojo.layout import row_major
@@ -552,19 +556,6 @@ for _base in (MemoryTensor, ElementwiseTensor):  # Python's errors about argumen
             _function.__qualname__ = f"TileTensor.{_function.__name__}"
 
 
-def as_kind(tensor: TileTensor, kind: type[OtherKind]) -> OtherKind:
-    """Return the same view as another class of tensor.
-
-    >>> from tilewright.mojo.layout import row_major
-    >>> type(as_kind(TileTensor(bytearray(4), row_major[2, 2]()), TileTensor)).__name__
-    'TileTensor'
-    """
-    view = object.__new__(kind)
-    view._store, view._pair, view._offset = tensor._store, tensor._pair, tensor._offset
-    view._index_type = tensor._index_type
-    return view
-
-
 def format_rows(tensor: TileTensor) -> str:
     """Return what Mojo prints: two plain modes as rows, everything else flat with the first index fastest.
 
@@ -580,11 +571,7 @@ def format_rows(tensor: TileTensor) -> str:
     return join_texts(texts.reshape(-1, order="F"))
 
 
-_STYLES: dict[str, Callable[[Any], str]] = {
-    "": format_tensor,
-    "mojo": format_rows,
-    "pretty": format_matrices,
-}
+_STYLES: dict[str, Callable[[Any], str]] = {"": format_tensor, "mojo": format_rows, "pretty": format_matrices}
 
 
 @brackets
@@ -601,7 +588,7 @@ def stack_allocation(
     >>> stack_allocation["float32"](row_major[4, 4]()).fill(0).shape
     (4, 4)
     """
-    element = scalar_format(parameters[0] if dtype is None else dtype)
+    element = DType.of(parameters[0] if dtype is None else dtype)
     space = parameters[1] if len(parameters) > 1 else address_space
     count = int(layout.cosize)
     return tensor_on_stack(element, count, AddressSpace(space), layout, lambda pointer: TileTensor(pointer, layout))
@@ -614,8 +601,8 @@ def flatten_leading(tensor: TileTensor) -> TileTensor:
     >>> flatten_leading(TileTensor(bytearray(24), row_major[2, 3, 4]())).layout
     Layout((Idx(6), 4), (4, 1))
     """
-    layout = tensor._core_layout
-    if not isinstance(layout, CoreLayout) or layout.rank != 3 or layout.depth != 1 or tensor.element_size != 1:
+    layout = tensor._native_layout
+    if not isinstance(layout, NativeLayout) or layout.rank != 3 or layout.depth != 1 or tensor.element_size != 1:
         raise LayoutError(f"flatten_leading needs three plain modes of scalars, got {layout}")
     (a, b, c), (d, e, f) = layout.shape, layout.stride
     if tensor.is_ragged or (a > 1 and d != b * e):
