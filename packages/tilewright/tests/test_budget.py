@@ -24,7 +24,7 @@ BUDGET = {
         "cute": (1330, 6),
         "explorer": (1280, 9),
         "files": (5580, 19),
-        "formats": (1530, 5),
+        "formats": (1460, 5),
         "layout": (3660, 14),
         "memory": (3330, 14),
         "mojo": (3410, 15),
