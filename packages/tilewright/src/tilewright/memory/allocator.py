@@ -419,16 +419,6 @@ class Fit:
     def __bool__(self) -> bool:
         return self.fits
 
-    @property
-    def first_problem(self) -> FitTensor | None:
-        """The first tensor that does not fit, None if there is none.
-
-        >>> from tilewright import TensorSpec, fit
-        >>> fit([TensorSpec((64, 64)), TensorSpec((1 << 20, 1 << 20))], "n150").first_problem.spec.shape
-        Shape([1048576, 1048576])
-        """
-        return next((tensor for tensor in self.tensors if tensor.problems), None)
-
     def __str__(self) -> str:
         devices = f", on each of {prod(self.mesh)} devices ({format_extents(self.mesh)})" if self.mesh else ""
         scope = f", {self.scope}" if self.scope else ""

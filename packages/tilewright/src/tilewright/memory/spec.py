@@ -227,8 +227,8 @@ def as_spec(value: object) -> TensorSpec:
     >>> as_spec(TensorSpec((4, 4))).shape.logical
     (4, 4)
     """
-    plain = unwrap(value)
-    spec = plain if isinstance(plain, TensorSpec) else getattr(plain, "spec", None)
+    native = unwrap(value)
+    spec = native if isinstance(native, TensorSpec) else getattr(native, "spec", None)
     if not isinstance(spec, TensorSpec):
         raise MemoryConfigError(
             f"expected a TensorSpec or a tensor, got {type(value).__name__}, which does not say what is stored; create"
@@ -250,9 +250,9 @@ def device_address(value: object) -> int | None:
 
 def _as_fitted(value: object) -> TensorSpec:
     """Return the spec of a tensor, or of the storage of a tensor in memory with a layout: one page, in one bank."""
-    plain = unwrap(value)
-    cosize, dtype = getattr(getattr(plain, "layout", None), "cosize", None), getattr(plain, "dtype", None)
-    if cosize is None or dtype is None or isinstance(getattr(plain, "spec", None), TensorSpec):
+    native = unwrap(value)
+    cosize, dtype = getattr(getattr(native, "layout", None), "cosize", None), getattr(native, "dtype", None)
+    if cosize is None or dtype is None or isinstance(getattr(native, "spec", None), TensorSpec):
         return as_spec(value)
     return TensorSpec((1, int(cosize)), dtype, "row_major", memory="l1" if _is_local(value) else "dram")
 
