@@ -659,16 +659,15 @@ class StoredTensor:
         runs = runs if self.image is None else self.image.runs(runs)
         return [(part.offset + at, size) for at, size in runs]
 
-    def read_pages(self, box: Box, part: StoredPart | None = None, out: ByteArray | None = None) -> ByteArray:
-        """Return the bytes of `part`, a box of entire pages, read into the start of `out` if given.
+    def read_pages(self, box: Box, part: StoredPart | None = None) -> ByteArray:
+        """Return the bytes of `part`, a box of entire pages.
 
         >>> x = StoredTensor.paged("x", "U8", TensorSpec((2, 3), "uint8"), SourceFile(__file__), 0)
         >>> x.read_pages(Box((0, 0), (1, 3))).tobytes()
         b'# S'
         """
         runs = self.runs(box, part)
-        size = sum([size for _, size in runs])
-        data: ByteArray = aligned_empty(size, np.uint8) if out is None else out[:size]
+        data: ByteArray = aligned_empty(sum([size for _, size in runs]), np.uint8)
         self.file.read_runs(runs, data)
         return data
 
