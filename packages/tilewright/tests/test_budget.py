@@ -23,7 +23,7 @@ BUDGET = {
         "copying": (2210, 8),
         "cute": (1330, 6),
         "explorer": (1280, 9),
-        "files": (5530, 19),
+        "files": (5510, 19),
         "formats": (1460, 5),
         "layout": (3660, 14),
         "memory": (3260, 14),
