@@ -26,7 +26,7 @@ BUDGET = {
         "files": (5510, 19),
         "formats": (1460, 5),
         "layout": (3660, 14),
-        "memory": (3260, 14),
+        "memory": (3250, 14),
         "mojo": (3410, 15),
         "notation": (3370, 10),
         "tensor": (2440, 7),

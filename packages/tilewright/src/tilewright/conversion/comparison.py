@@ -268,8 +268,7 @@ class ErrorMap:
 def _block_starts(first: int, count: int, block: int) -> NDArray[np.int64]:
     """Return the starts of the blocks of `block` rows in `count` rows from row `first` on."""
     borders = np.arange(first // block, (first + count - 1) // block + 1, dtype=np.int64) * block
-    result: NDArray[np.int64] = np.maximum(borders - first, 0)
-    return result
+    return np.maximum(borders - first, 0)
 
 
 _SMALLEST_NORMAL = 2.0**-126  # of float32
@@ -338,8 +337,7 @@ def settle_non_finite(apart: Floats, a: NDArray[Any], b: NDArray[Any]) -> Floats
     one_nan, other_nan = np.isnan(a), np.isnan(b)
     same = (np.asarray(a) == np.asarray(b)) | (one_nan & other_nan)
     far = (one_nan != other_nan) | np.isnan(apart)
-    result: Floats = np.where(same, 0.0, np.where(far, np.inf, apart))
-    return result
+    return np.where(same, 0.0, np.where(far, np.inf, apart))
 
 
 def _number_ranks(values: NDArray[Any], unit: ScalarFormat) -> NDArray[Any]:
@@ -348,8 +346,7 @@ def _number_ranks(values: NDArray[Any], unit: ScalarFormat) -> NDArray[Any]:
     bits = np.ascontiguousarray(rounded).view(f"i{unit.itemsize}")
     sign = bits >> (unit.bits - 1)  # -1 or 0
     magnitude = bits & np.iinfo(bits.dtype).max
-    ranks: NDArray[Any] = (magnitude ^ sign) - sign
-    return ranks
+    return (magnitude ^ sign) - sign
 
 
 FEW_SHARE = 0.001  # the share of elements that counts as few

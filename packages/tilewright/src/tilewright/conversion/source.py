@@ -202,8 +202,7 @@ def _exceeds(wide: NDArray[np.float64], target: Format) -> NDArray[np.bool_]:
     if not target.has_blocks:
         return out_of_range(wide, target)
     highest = _limits(target)[1]
-    result: NDArray[np.bool_] = np.abs(wide) > highest
-    return result
+    return np.abs(wide) > highest
 
 
 def compare_values(expected: NDArray[Any], actual: NDArray[Any], targets: Sequence[Format] = ()) -> Rounding:

@@ -264,8 +264,7 @@ def as_scalar_dtype(dtype: DtypeLike) -> np.dtype[Any]:
     result = format_of(dtype)
     if result.has_blocks:
         raise FileFormatError(f"expected a scalar format for an array file, got block format {result}")
-    scalar_dtype: np.dtype[Any] = np.dtype(result.dtype)
-    return scalar_dtype
+    return np.dtype(result.dtype)
 
 
 def _map_new_array(draft: Path, file_kind: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:

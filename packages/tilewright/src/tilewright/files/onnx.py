@@ -115,8 +115,7 @@ def _decode_block(parts: NDArray[np.uint8], ends: NDArray[np.intp], name: str) -
         raise FileFormatError(f"{name} has an integer of more than 64 bits")
     shifts = (np.arange(len(parts)) - np.repeat(starts, lengths)) * 7
     bits = (parts & 0x7F).astype(np.uint64) << shifts.astype(np.uint64)
-    result: NDArray[np.uint64] = np.add.reduceat(bits, starts)
-    return result
+    return np.add.reduceat(bits, starts)
 
 
 _GRAPH = 7  # the field of a model

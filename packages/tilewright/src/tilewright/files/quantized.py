@@ -243,8 +243,7 @@ class SmallFloats:
         codes = self.codes.read_stored(box)
         element: ElementName = "float8_e4m3fnuz" if self.name == "float8_e4m3fnuz" else "float8_e5m2fnuz"
         table = decode_e8m0(_BYTES) if self.name == "float8_e8m0fnu" else CodeTable(element, 8).numbers()
-        result: Singles = np.take(table, codes, out=out)
-        return result
+        return np.take(table, codes, out=out)
 
     def locate(self, at: tuple[int, ...]) -> tuple[int, int | None]:
         """Return the file offset of the element `at` a coordinate; it has no scale."""

@@ -182,8 +182,7 @@ def _validate_range(data: bytes | memoryview, at: int, size: int, name: str) -> 
 def _read_integer(data: bytes | memoryview, form: str, at: int, name: str) -> int:
     form = f"<{form}"
     _validate_range(data, at, struct.calcsize(form), name)
-    value: int = struct.unpack_from(form, data, at)[0]
-    return value
+    return int(struct.unpack_from(form, data, at)[0])
 
 
 @dataclass(frozen=True, slots=True)

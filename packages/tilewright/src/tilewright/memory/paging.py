@@ -133,8 +133,7 @@ class Paging:
         >>> [Paging((4, 4), (2, 2), (CoreCoord(0, 0),)).slots(page) for page in (0, 1, 2, 4)]
         [0, 1, 4, 2]
         """
-        slots: LayoutLike = compose(self.page_to_slot, self.pad_to_shards)
-        return slots
+        return compose(self.page_to_slot, self.pad_to_shards)
 
     def slot_to_bank(self, page_bytes: int, axis: Axis) -> Layout:
         """Return the layout from slots to the position of a core along `axis`, and address, with pages of `page_bytes`.
@@ -165,8 +164,7 @@ class Paging:
 
     @cached_property
     def _inverse_cut(self) -> LayoutLike:
-        inverse: LayoutLike = left_inverse(self.page_to_slot)
-        return inverse
+        return left_inverse(self.page_to_slot)
 
     def page_at(self, slot: int) -> int | None:
         """Return the page in a slot; None if the slot is empty.
@@ -366,8 +364,7 @@ class PageMap:
             step.get(self.axis.name, 0) * self._pages_per_bank + step.get(addr.name, 0) // self.page_stride
             for step in self.slot_layout.stride
         ]
-        inverse: LayoutLike = left_inverse(Layout(self.slot_layout.shape, tuple(strides)))
-        return inverse
+        return left_inverse(Layout(self.slot_layout.shape, tuple(strides)))
 
     @cached_property
     def _pages_per_bank(self) -> int:
@@ -422,8 +419,7 @@ where ((1,16,32),(0,0,0))<100 and ((0,0,0),(1,16,32))<150
         outer = Layout((page_bytes.shape, *to_bank.shape), (page_bytes.stride, *to_bank.stride), offset=start)
         by_shard = Layout((page_elements, *to_slot.shape), (1, *scale(to_slot, page_elements).stride))
         grown = Layout((page_elements, *padded.shape), (1, *scale(padded, page_elements).stride))
-        layout: LayoutLike = compose(outer, compose(by_shard, compose(grown, host)))
-        return layout
+        return compose(outer, compose(by_shard, compose(grown, host)))
 
 
 def page_byte_layout(number_format: Format, page_elements: int) -> Layout:
