@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._text import list_some
 from ..errors import FileFormatError, TilewrightError
 from ..files import MARKER_PREFIX, FilePath, PagedBoxes, StoredTensor, Tensorbin
 from ..layout import Box
@@ -624,18 +625,14 @@ def _check_markers(folder: CacheFolder, expected: WeightCache | None) -> Iterato
                 path.name, f"is named for another build than it describes, {marker_name(variant)}", LOADED
             )
         if missing := sorted([name for name in listed if not (folder.path / name).exists()]):
-            yield CacheProblem(path.name, f"lists {_list_names(missing)}, which does not exist", LOADED)
+            yield CacheProblem(path.name, f"lists {list_some(missing)}, which does not exist", LOADED)
         for key in ("model_name", "n_layers", "mesh_shape"):
             if key in marker and body.get(key) != marker[key]:
                 yield CacheProblem(path.name, f"says {key} {body.get(key)!r}, expected {marker[key]!r}", LOADED)
         if marker and body.get("weights") != marker["weights"]:
             yield CacheProblem(path.name, "lists other weights than the checkpoint has", LOADED)
         if path.name in markers and (absent := sorted({*marker["cache_files"]} - listed)):
-            yield CacheProblem(path.name, f"does not list {_list_names(absent)}", FILLED)
-
-
-def _list_names(names: list[str]) -> str:
-    return names[0] + (f" and {len(names) - 1} more" if names[1:] else "")
+            yield CacheProblem(path.name, f"does not list {list_some(absent)}", FILLED)
 
 
 def _describe_values(folder: CacheFolder, files: list[CacheFile], content: ContentCheck) -> list[str]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from .. import memory
 from .._files import as_path
+from .._text import list_some
 from ..copying import Assembly, join
 from ..errors import FileFormatError, FormatError, LayoutError, TilewrightError
 from ..files import (
@@ -35,7 +36,6 @@ from ..files import (
 )
 from ..formats import scalar_format_of
 from ..memory import ChipLike, CircularBuffers, Fit, FitRequest, Mesh, TensorSpec, Topology, check_fit
-from ..version import __version__
 from .cache import CacheFile, CacheOptions, Checkpoint, Machine, WeightCache, open_checkpoint, read_options
 from .plan import NO_HASH, ConversionItem, ConversionPlan, tensorbin_slot
 from .recipe import DEFAULT_RECIPE, MODES, Optimizations, Recipe, recipe_names
@@ -232,7 +232,7 @@ def build_item(file: CacheFile, tensors: Mapping[str, StoredTensor]) -> Conversi
     source = AssembledSource(file.value, {name: tensors[name] for name in file.value.sources}, file.through)
     target = ConversionTarget(file.spec, value=file.value.text, mesh=file.mesh)
     slot = tensorbin_slot(file.file, file.spec, file.mesh)
-    return ConversionItem(file.name, source, target, slot, __version__, "tensorbin", made_as=file.made_as)
+    return ConversionItem(file.name, source, target, slot, "tensorbin", made_as=file.made_as)
 
 
 def prepare(
@@ -483,10 +483,9 @@ def plan_retarget(
     available = {*tensors, *whole}
     others = [file.file for file in new.files if file.file not in same and not available.issuperset(file.value.sources)]
     if others:
-        more = f" and {len(others) - _MAX_LISTED} more" if len(others) > _MAX_LISTED else ""
         raise FormatError(
             f"{len(others)} of {len(new.files)} files differ in more than their headers, or are missing:"
-            f" {', '.join(others[:_MAX_LISTED])}{more}; give the checkpoint, to make them from it"
+            f" {list_some(others, _MAX_LISTED)}; give the checkpoint, to make them from it"
         )
     _validate_hashes(folder, same)
     items = []
@@ -546,9 +545,7 @@ def _build_rewrite(folder: CacheFolder, old: CacheFile, new: CacheFile) -> Conve
         )
     target = ConversionTarget(TensorSpec(value.shape, "uint8"))
     source = AssembledSource(value, {stem: pages})
-    return ConversionItem(
-        new.name, source, target, slot, __version__, "tensorbin", replace(recorded, spec=new.spec, mesh=new.mesh)
-    )
+    return ConversionItem(new.name, source, target, slot, "tensorbin", replace(recorded, spec=new.spec, mesh=new.mesh))
 
 
 def _build_from_cache(folder: CacheFolder, cache_files: Mapping[str, CacheFile], file: CacheFile) -> ConversionItem:

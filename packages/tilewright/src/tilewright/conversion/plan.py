@@ -22,7 +22,7 @@ import numpy as np
 
 from .._files import as_path
 from .._integers import ceil_div, round_up
-from .._text import format_bytes, format_extents
+from .._text import format_bytes, format_extents, list_some
 from ..copying import Part, count_elements
 from ..display import Drawable
 from ..errors import FileFormatError, FormatError, MemoryConfigError, OutOfMemory, TilewrightError
@@ -93,16 +93,6 @@ class OutputSlot:
     beside: Mapping[str, bytes] = field(default_factory=dict)
 
 
-def assign_file_slots(targets: Mapping[str, ConversionTarget], to: str) -> list[OutputSlot]:
-    """Return a slot per tensor, each in its own file; `targets` are given by name, and `to` is the kind of files.
-
-    >>> assign_file_slots({"a/b": ConversionTarget(TensorSpec((4, 8), "bfloat8_b"))}, "tensorbin")[0].file
-    'a%2Fb.tensorbin'
-    """
-    files = unique_file_names(list(targets))
-    return [_file_slot(files[name], target, to) for name, target in targets.items()]
-
-
 def _file_slot(file: str, target: ConversionTarget, to: str) -> OutputSlot:
     spec = target.spec
     if to == "banks":
@@ -138,16 +128,14 @@ def _encode_npy_head(spec: TensorSpec) -> bytes:
     return file.getvalue()
 
 
-def assign_shared_slots(
-    file: str, entries: list[ManifestEntry], version: str, metadata: Mapping[str, str] | None = None
-) -> list[OutputSlot]:
+def assign_shared_slots(file: str, entries: list[ManifestEntry], metadata: Mapping[str, str]) -> list[OutputSlot]:
     """Return a slot per tensor in one safetensors file, end to end; its header's size does not depend on the hashes.
 
     `metadata` is free text for the header.
 
     >>> whole = SourceEntry(ByteRange("m.npz", 0, 24, NO_HASH), "<f4")
     >>> entry = ManifestEntry("x", {"x": whole}, TensorSpec((2, 3), "bfloat8_b"), ByteRange("o", 0, 1088, NO_HASH))
-    >>> assign_shared_slots("o", [entry], "0.0.1")[0].start % 64
+    >>> assign_shared_slots("o", [entry], {})[0].start % 64
     0
     """
     ends = [0, *accumulate(entry.spec.nbytes for entry in entries)]
@@ -155,24 +143,22 @@ def assign_shared_slots(
         replace(entry, output=replace(entry.output, start=start, end=end))
         for entry, (start, end) in zip(entries, pairwise(ends), strict=True)
     ]
-    begin = len(encode_safetensors_head(placed, version, metadata))
+    begin = len(encode_safetensors_head(placed, metadata))
     return [OutputSlot(file, begin + start, begin + end, shared=True) for start, end in pairwise(ends)]
 
 
-def encode_safetensors_head(
-    entries: list[ManifestEntry], version: str, metadata: Mapping[str, str] | None = None
-) -> bytes:
+def encode_safetensors_head(entries: list[ManifestEntry], metadata: Mapping[str, str]) -> bytes:
     """Return the bytes before the data of a tiled safetensors file: its header, with the manifest and `metadata` in it.
 
-    >>> encode_safetensors_head([], "0.0.1")[8:9]
+    >>> encode_safetensors_head([], {})[8:9]
     b'{'
     """
     listed = [
         SafetensorsEntry(entry.name, "U8", (entry.spec.nbytes,), entry.output.start, entry.output.end)
         for entry in entries
     ]
-    manifest = ConversionManifest("safetensors", version, {entry.name: entry for entry in entries})
-    start = encode_header(listed, {**(metadata or {}), METADATA_KEY: manifest.to_bytes().decode()})
+    manifest = ConversionManifest("safetensors", __version__, {entry.name: entry for entry in entries})
+    start = encode_header(listed, {**metadata, METADATA_KEY: manifest.to_bytes().decode()})
     if len(start) > MAX_HEADER_BYTES:
         raise FileFormatError(
             f"{len(entries)} tensors need a header of {len(start)} bytes, more than the {MAX_HEADER_BYTES} of a"
@@ -189,14 +175,13 @@ class ConversionItem:
     `made_as` are the expressions of a recipe that put it together, for explanations.
 
     >>> [field for field in ConversionItem.__dataclass_fields__]
-    ['name', 'source', 'target', 'slot', 'version', 'to', 'recorded', 'made_as']
+    ['name', 'source', 'target', 'slot', 'to', 'recorded', 'made_as']
     """
 
     name: str
     source: AssembledSource
     target: ConversionTarget
     slot: OutputSlot
-    version: str
     to: str
     recorded: ManifestEntry | None = None
     made_as: tuple[str, ...] = ()
@@ -250,7 +235,7 @@ class ConversionItem:
                 [list(tensor.order), tensor.swapped, *(tensor.strides or ())] for tensor in self.source.tensors.values()
             ],
             "output": [self.to, self.slot.file, self.slot.start, self.slot.size],
-            "tilewright": self.version,
+            "tilewright": __version__,
         }
         return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
 
@@ -365,7 +350,7 @@ def final_path(out: Path, slot: OutputSlot) -> Path:
     return out if slot.shared else out / slot.file
 
 
-# `explain_item`: where every piece of a converted tensor comes from, how it is stored, and which device holds it.
+# `ItemExplanation`: where every piece of a converted tensor comes from, how it is stored, and which device holds it.
 
 _MAX_PIECES = 24  # that are written out
 _MAX_DEVICES = 8
@@ -448,7 +433,13 @@ class ItemExplanation(Drawable):
     """The explanation of one converted tensor: its pieces, the way of its values, and its devices."""
 
     item: ConversionItem
-    pieces: tuple[Piece, ...]
+
+    @cached_property
+    def pieces(self) -> tuple[Piece, ...]:
+        """The pieces of the tensor, in the order of its assembly."""
+        source = self.item.source
+        shapes = {name: stored_shape(tensor) for name, tensor in source.tensors.items()}
+        return tuple([Piece.of(part, shapes[part.source]) for part in source.value.parts])
 
     @property
     def zeros(self) -> int:
@@ -527,24 +518,6 @@ class ItemExplanation(Drawable):
                 for box, devices in self.devices.items()
             ],
         }
-
-
-def explain_item(item: ConversionItem) -> ItemExplanation:
-    """Return where every piece of a converted tensor comes from.
-
-    Args:
-        item: the tensor, an item of a plan.
-
-    >>> import tempfile, numpy
-    >>> from tilewright.conversion import plan_conversion
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     numpy.save(f"{folder}/x.npy", numpy.zeros((60, 90), numpy.float32))
-    ...     plan = plan_conversion(f"{folder}/x.npy", f"{folder}/out", transpose=True)
-    >>> explain_item(plan.items[0]).pieces[0].changes
-    ('transposed',)
-    """
-    shapes = {name: stored_shape(tensor) for name, tensor in item.source.tensors.items()}
-    return ItemExplanation(item, tuple([Piece.of(part, shapes[part.source]) for part in item.source.value.parts]))
 
 
 def find_items(items: Sequence[ConversionItem], pattern: str) -> list[ConversionItem]:
@@ -823,7 +796,7 @@ class ConversionPlan:
         ...     print(problem)
         no tensor is called 'x'; there are none
         """
-        return [explain_item(item) for item in find_items(self.items, pattern)]
+        return [ItemExplanation(item) for item in find_items(self.items, pattern)]
 
     def manifest(self, done: dict[str, ItemRecord]) -> ConversionManifest:
         """Return the manifest of the finished conversion, from `done`, the records of all items by key."""
@@ -836,7 +809,7 @@ class ConversionPlan:
 
     def head(self, manifest: ConversionManifest) -> bytes:
         """Return the bytes before the data of a single file, which end with its `manifest`."""
-        return encode_safetensors_head(list(manifest.entries.values()), __version__, self.metadata)
+        return encode_safetensors_head(list(manifest.entries.values()), self.metadata)
 
     def seconds(self, jobs: int | None = None) -> float:
         """Return the estimated seconds with `jobs` threads, from converting and hashing a sample of the largest tensor.
@@ -1016,8 +989,7 @@ def _metadata_notes(file: TensorFile) -> Iterator[str]:
     """Yield a note if a source has metadata that no output gets."""
     keys = [key for key in file.metadata if key not in {METADATA_KEY, *_copied_metadata(file)}]
     if keys:
-        more = f" and {len(keys) - _MAX_LISTED_PROBLEMS} more" if len(keys) > _MAX_LISTED_PROBLEMS else ""
-        yield f"{file.path.name}: metadata is not carried over: {', '.join(keys[:_MAX_LISTED_PROBLEMS])}{more}"
+        yield f"{file.path.name}: metadata is not carried over: {list_some(keys, _MAX_LISTED_PROBLEMS)}"
 
 
 def _choose_targets(
@@ -1045,10 +1017,7 @@ def _choose_targets(
         alike: dict[str, list[str]] = {}
         for name, reason in problems:
             alike.setdefault(str(reason), []).append(name)
-        lines = [
-            f"{names[0]}{f' and {len(names) - 1} more' if names[1:] else ''}: {text}"
-            for text, names in list(alike.items())[:_MAX_LISTED_PROBLEMS]
-        ]
+        lines = [f"{list_some(names)}: {text}" for text, names in list(alike.items())[:_MAX_LISTED_PROBLEMS]]
         left = len(problems) - sum([len(names) for names in list(alike.values())[:_MAX_LISTED_PROBLEMS]])
         more = [f"and {left} more"] if left else []
         count = f"{len(problems)} tensors cannot be converted:\n" if len(problems) > 1 else ""
@@ -1061,11 +1030,12 @@ def _build_item(output: OutputTensor, target: ConversionTarget, rules: Rules, to
     source, settings = output.source, output.own.with_defaults(rules.for_all)
     order = dimension_order(len(source.value.shape), settings.transpose)
     source = replace(source.transpose(order), through=choose_rounding(settings, source.format, target.spec))
-    return ConversionItem(output.name, source, target, OutputSlot("", 0, 0), __version__, to)
+    return ConversionItem(output.name, source, target, OutputSlot("", 0, 0), to)
 
 
 def _assign_slots(items: list[ConversionItem], out: Path, to: str, metadata: Mapping[str, str]) -> list[OutputSlot]:
     if to != "safetensors":
-        return assign_file_slots({item.name: item.target for item in items}, to)
+        files = unique_file_names([item.name for item in items])
+        return [_file_slot(files[item.name], item.target, to) for item in items]
     entries = [replace(item, slot=OutputSlot(out.name, 0, 0, shared=True)).entry() for item in items]
-    return assign_shared_slots(out.name, entries, __version__, metadata)
+    return assign_shared_slots(out.name, entries, metadata)

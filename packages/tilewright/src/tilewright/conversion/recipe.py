@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 from .._files import as_path
+from .._json import parse_toml
 from .._text import suggest_key
 from ..errors import FileFormatError, FormatError, MemoryConfigError, TilewrightError
 from ..files import FilePath, read_json
@@ -29,11 +29,6 @@ from .recipe_logic import Choices, RecipeLogic, TtTransformers
 from .rules import ExpressionError, validate
 
 # `RecipeFile`: one TOML file of a recipe, checked: its keys, its types, and the syntax of expressions.
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 Table: TypeAlias = Mapping[str, Any]  # of TOML: checked before it is used
 Reader: TypeAlias = Callable[[Any, str], Any]  # of a value, and where it is
@@ -158,10 +153,7 @@ class RecipeFile:
     @classmethod
     def parse(cls, text: bytes, where: str) -> RecipeFile:
         """Return the content of the text of a file; `where` is its path, for messages."""
-        try:
-            table = tomllib.loads(text.decode("utf-8"))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
-            raise FileFormatError(f"{where} is not TOML: {problem}") from None
+        table = parse_toml(text, where)
         keys = [name for name in cls.__slots__ if name != "where"]
         _refuse_unknown_keys(table, keys, where)
         return cls(where, **{key: _READERS[key](value, f"{where}: {key}") for key, value in table.items()})
@@ -379,16 +371,7 @@ class Family:
             if key not in self.weights:
                 raise FileFormatError(f"{file.where}: without: {self.name or 'no family'} has no weight {key!r}")
         weights = {key: value for key, value in self.weights.items() if key not in file.without}
-        return Family(
-            name,
-            file.model_types,
-            {**weights, **file.weights},
-            {**self.functions, **file.functions},
-            {**self.values, **file.values},
-            (*self.refuse, *file.refuse),
-            (*file.precision, *self.precision),
-            add_outputs(self.output, file.output),
-        )
+        return Family(name, file.model_types, {**weights, **file.weights}, **_merge_shared(self, file))
 
 
 @dataclass(frozen=True)
@@ -467,15 +450,6 @@ class Recipe:
 
     def _add(self, file: RecipeFile) -> Recipe:
         """Return the recipe with a file's additions to all families; the file's own entries count first."""
-        shared: dict[str, Any] = {}
-        if not file.is_family:
-            shared = {
-                "functions": {**self.functions, **file.functions},
-                "values": {**self.values, **file.values},
-                "refuse": (*self.refuse, *file.refuse),
-                "precision": (*file.precision, *self.precision),
-                "output": add_outputs(self.output, file.output),
-            }
         return replace(
             self,
             follows=file.follows or self.follows,
@@ -485,7 +459,7 @@ class Recipe:
             groups={**self.groups, **file.groups},
             model_precision=(*file.model_precision, *self.model_precision),
             shapes={**self.shapes, **file.shapes},
-            **shared,
+            **({} if file.is_family else _merge_shared(self, file)),
         )
 
     def _validate(self) -> None:
@@ -524,6 +498,17 @@ class Recipe:
             yield from ((condition, ()) for condition in (table.when, *table.each.values()))
             own = (*table.each, "layer") if table.per_layer else (*table.each,)
             yield from ((template, own) for template in (table.name, table.value, table.memory, table.mesh))
+
+
+def _merge_shared(base: Recipe | Family, file: RecipeFile) -> dict[str, Any]:
+    """Return what recipes and families both have, with a file's additions; the file's own formats count first."""
+    return {
+        "functions": {**base.functions, **file.functions},
+        "values": {**base.values, **file.values},
+        "refuse": (*base.refuse, *file.refuse),
+        "precision": (*file.precision, *base.precision),
+        "output": add_outputs(base.output, file.output),
+    }
 
 
 def add_outputs(tables: tuple[OutputTable, ...], more: tuple[OutputTable, ...]) -> tuple[OutputTable, ...]:

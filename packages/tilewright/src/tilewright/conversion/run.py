@@ -23,7 +23,6 @@ from .._integers import round_up
 from ..copying import CACHE_LINE, aligned_empty
 from ..errors import FormatError, MemoryConfigError, TilewrightError, TransferError
 from ..files import MANIFEST_NAME, ByteArray, FilePath, PagedBoxes
-from ..layout import Box
 from ..memory import TensorSpec
 from ..tiling import count_workers, submit_unique
 from .plan import (
@@ -204,41 +203,28 @@ class TensorJob:
         if not self._may_round and item.recorded is None:
             self._add_rounding(item.source.count_exceptional(parts, item.target.spec, box))
         begin = item.slot.start + slab.window * item.slot.step
-        options = (scratch.allocate, item.target.pad_value, self.threads)
         sources = tuple([item.source.piece_of(name, parts) for name in item.source.tensors])
         hashed: list[NumberedPieces] = [(self.source_hashes, number, sources)]
         if strip.buffer is not None:
-            pages, at = strip.buffer, begin - strip.start
-            item.source.pack(parts, item.target.spec, pages, *options, box=slab.box, start=at)
-            self._measure_rounding(parts, item.target.spec, pages, scratch, slab.box, at)
+            self._pack(parts, item.target.spec, strip.buffer, scratch, slab.box, begin - strip.start)
             return hashed
         spec, runs = self._boxes.box_spec(slab.box), self._boxes.runs(slab.box)
         start = begin + runs[0][0] if len(runs) == 1 and item.slot.image is None else None
         pages = scratch.allocate(spec.nbytes, start)
         if spec.nbytes:
-            item.source.pack(parts, spec, pages, *options)
-            self._measure_rounding(parts, spec, pages, scratch)
+            self._pack(parts, spec, pages, scratch)
         position = 0
         for offset, size in runs:
             self._write_pages(begin, offset, pages[position : position + size])
             position += size
         return [*hashed, (self.output_hashes, number, ((start, pages),))]
 
-    def _measure_rounding(
-        self,
-        parts: list[PartValues],
-        spec: TensorSpec,
-        pages: ByteArray,
-        scratch: Scratch,
-        box: Box | None = None,
-        start: int = 0,
-    ) -> None:
-        """Count the values of a slab that were rounded."""
-        if not self._may_round:
-            return
-        self._add_rounding(
-            self.item.source.measure_rounding(parts, spec, pages, scratch.allocate, self.threads, box, start)
-        )
+    def _pack(self, parts: list[PartValues], spec: TensorSpec, pages: ByteArray, scratch: Scratch, *where: Any) -> None:
+        """Pack a slab, and count the values that were rounded; `where` is the box, and its start in the pages."""
+        source, allocate = self.item.source, scratch.allocate
+        source.pack(parts, spec, pages, allocate, self.item.target.pad_value, self.threads, *where)
+        if self._may_round:
+            self._add_rounding(source.measure_rounding(parts, spec, pages, allocate, self.threads, *where))
 
     def _add_rounding(self, here: Rounding) -> None:
         with self._lock:

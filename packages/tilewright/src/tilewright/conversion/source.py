@@ -711,13 +711,9 @@ class AssembledSource:
 
     @classmethod
     def of(cls, tensor: StoredTensor) -> AssembledSource:
-        """Return a stored tensor as it is."""
-        return cls(stored_assembly(tensor), {tensor.name: tensor})
-
-    @classmethod
-    def bytes_of(cls, tensor: StoredTensor) -> AssembledSource:
-        """Return a tensor of a type without a number format, which has a shape but no values."""
-        return cls(Assembly.of(tensor.name, tensor.shape), {tensor.name: tensor})
+        """Return a stored tensor as it is; a type without a number format has a shape, but no values."""
+        value = Assembly.of(tensor.name, tensor.shape) if tensor.host is None else stored_assembly(tensor)
+        return cls(value, {tensor.name: tensor})
 
     @property
     def format(self) -> Format | None:
@@ -791,7 +787,7 @@ class AssembledSource:
                 host = tensor.pages.spec
                 total += ceil_div(elements * host.page_bytes, host.page_elements)
             parts.append(part)
-        if self._must_gather(parts, spec):
+        if self._page_windows(parts, spec) is None:
             total += box.size * max([dtype.itemsize for dtype in self._steps(parts)])
         if self.may_round(spec):  # values as they come out, to be compared
             direct = len(parts) == 1 and holds_values(spec.dtype, self._element(parts[0].source))
@@ -936,10 +932,6 @@ class AssembledSource:
         """Return whether the parts fill all pages of `spec` without padding."""
         is_whole = sum([part.box.size for part in self.value.parts]) == prod(self.value.shape)
         return is_whole and prod(spec.shape.logical) == prod(spec.padded_shape)
-
-    def _must_gather(self, parts: list[Part], spec: TensorSpec) -> bool:
-        """Return whether values are gathered before they are packed."""
-        return self._page_windows(parts, spec) is None
 
     def _page_windows(self, parts: list[Part], spec: TensorSpec) -> list[Box] | None:
         """Return the box of whole pages that each part fills; None if parts cannot be packed one by one."""

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 from .._files import as_path
 from .._json import expect_string
-from .._text import count_of
+from .._text import count_of, list_some
 from ..copying import as_host_array
 from ..errors import FileFormatError, FormatError, LayoutError
 from ..formats import find_scalar_format
@@ -524,14 +524,9 @@ def _read_sharded(index: SourceFile, follow_symlinks: bool) -> TensorFile:
         if name not in shards[home]:
             raise FileFormatError(f"the index says that {name!r} is in {home!r}, but it is not")
     tensors = [shards[home][name] for name, home in homes.items()]
-    unlisted = [name for home, shard in shards.items() for name in shard if homes.get(name) != home]
-    notes = [f"{index.path.name} does not list {_name_some(unlisted)}, left out"] if unlisted else []
+    unlisted = [repr(name) for home, shard in shards.items() for name in shard if homes.get(name) != home]
+    notes = [f"{index.path.name} does not list {list_some(unlisted, _MAX_NAMED)}, left out"] if unlisted else []
     return TensorFile(index.path, f"sharded {kind}", tensors, metadata, notes)
-
-
-def _name_some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
-    return ", ".join(map(repr, names[:_MAX_NAMED])) + more
 
 
 def _read_shard(index: SourceFile, follow_symlinks: bool, home: str) -> TensorFile:
@@ -550,10 +545,10 @@ def _read_directory(folder: Path, follow_symlinks: bool) -> TensorFile:
     result = _read_chosen_files(folder, follow_symlinks)
     used = {os.path.realpath(path) for path in result.files}  # links of a hub point elsewhere
     beside = [path for path in sorted(folder.iterdir()) if path.name.endswith(SUFFIXES) and path.is_file()]
-    unread = [path.name for path in beside if os.path.realpath(path) not in used]
+    unread = [repr(path.name) for path in beside if os.path.realpath(path) not in used]
     if unread and len(unread) < len(beside):  # else all that was read is elsewhere
         verb = "is" if len(unread) == 1 else "are"
-        result.notes = (*result.notes, f"{folder} also has {_name_some(unread)}, which {verb} not read")
+        result.notes = (*result.notes, f"{folder} also has {list_some(unread, _MAX_NAMED)}, which {verb} not read")
     return result
 
 
