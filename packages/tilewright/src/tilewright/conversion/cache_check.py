@@ -27,7 +27,7 @@ from .cache_folder import CacheFolder, build_item
 from .plan import ConversionItem, Slab, SlabCutter
 from .recipe import DEFAULT_RECIPE, Recipe
 from .run import DEFAULT_MEMORY, MIN_SLAB_BYTES, plan_memory
-from .source import Rounding, aligned_bytes, describe_difference, hash_range, name_targets, note_exceptional
+from .source import Rounding, describe_difference, hash_range, name_targets, note_exceptional
 from .work_folder import WorkFolder
 
 if TYPE_CHECKING:
@@ -296,20 +296,15 @@ class ContentCheck:
 
     def compare(self, item: ConversionItem, tensorbin: Tensorbin) -> str | None:
         """Return where a file differs from its source; None if it does not."""
-        source, target = item.source, item.target
+        target = item.target
         assert target.mesh is not None
         budget = max(self.slab // 4, MIN_SLAB_BYTES)
-        slabs = SlabCutter(source, target, budget if self.full else min(budget, _SAMPLE_BYTES))
+        slabs = SlabCutter(item.source, target, budget if self.full else min(budget, _SAMPLE_BYTES))
         boxes = PagedBoxes(target.spec)
         devices = list(target.mesh.windows().values())
         for slab in slabs if self.full else _sample(list(slabs)):
-            whole = slab.box.relative_to(tuple([-n for n in slabs.windows[slab.window].offset]))
-            spec = boxes.box_spec(slab.box)
-            expected = aligned_bytes(spec.nbytes)
-            parts = list(source.read_parts(whole, aligned_bytes))
-            seen = self.exceptional.get(item.name, Rounding(0))
-            self.exceptional[item.name] = seen + source.count_exceptional(parts, spec, whole)
-            source.pack(parts, spec, expected, aligned_bytes, target.pad_value)
+            whole, spec, expected, exceptional = slabs.convert(slab)
+            self.exceptional[item.name] = self.exceptional.get(item.name, Rounding(0)) + exceptional
             runs = boxes.runs(slab.box)
             for device in devices[slab.window]:
                 part = tensorbin.shards[device]

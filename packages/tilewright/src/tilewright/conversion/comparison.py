@@ -310,22 +310,17 @@ def ulp_distance(
     """
     if not unit.has_blocks and unit.name in _PRECISION:
         left, right = (_number_ranks(np.asarray(array), unit) for array in (a, b))
-        distance = np.maximum(left, right) - np.minimum(
-            left, right
-        )  # may wrap around, and is right as an unsigned number
+        distance = np.maximum(left, right) - np.minimum(left, right)  # may wrap around: it is unsigned
         apart: Floats = distance.view(f"u{unit.itemsize}").astype(np.float64)
     else:
-        numbers = (np.asarray(array, np.float64) for array in (a, b))
-        left, right = (_flush_subnormals(array) if unit.has_blocks else array for array in numbers)
+        left, right = (np.asarray(array, np.float64) for array in (a, b))
+        if unit.has_blocks:  # which have no subnormals
+            left, right = (np.where(np.abs(array) < _SMALLEST_NORMAL, 0.0, array) for array in (left, right))
         with np.errstate(all="ignore"):
             apart = np.abs(left - right)
             if steps is not None:
                 apart = np.where(apart == 0.0, 0.0, apart / steps)
     return apart if finite else settle_non_finite(apart, a, b)
-
-
-def _flush_subnormals(values: Floats) -> Floats:
-    return np.where(np.abs(values) < _SMALLEST_NORMAL, 0.0, values)
 
 
 def settle_non_finite(apart: Floats, a: NDArray[Any], b: NDArray[Any]) -> Floats:

@@ -33,6 +33,7 @@ from ..files import (
     METADATA_KEY,
     SUFFIXES,
     BankImage,
+    ByteArray,
     ByteRange,
     ConversionManifest,
     FilePath,
@@ -570,6 +571,15 @@ class Slab(NamedTuple):
     box: Box
 
 
+class ConvertedSlab(NamedTuple):
+    """A slab as it must be in a file: its box of the entire tensor, its spec and pages, and its exceptional values."""
+
+    box: Box
+    spec: TensorSpec
+    pages: ByteArray
+    exceptional: Rounding
+
+
 @dataclass(frozen=True)
 class SlabCutter:
     """The slabs of one tensor, part by part: boxes of the target that take at most `max_bytes` each.
@@ -673,6 +683,20 @@ class SlabCutter:
         for window in self._numbers:
             for box in cut_into_slabs(*permuted):
                 yield Slab(window, box.permute(back).relative_to(origin))
+
+    def whole_box(self, slab: Slab) -> Box:
+        """Return the box of a slab in the entire tensor."""
+        return slab.box.relative_to(tuple([-n for n in self.windows[slab.window].offset]))
+
+    def convert(self, slab: Slab) -> ConvertedSlab:
+        """Return the pages that a slab must have, to compare them with those of a file."""
+        box, source, target = self.whole_box(slab), self.source, self.target
+        parts = list(source.read_parts(box, aligned_bytes))
+        spec = PagedBoxes(target.spec).box_spec(slab.box)
+        pages = aligned_bytes(spec.nbytes)
+        if spec.nbytes:
+            source.pack(parts, spec, pages, aligned_bytes, target.pad_value)
+        return ConvertedSlab(box, spec, pages, source.count_exceptional(parts, spec, box))
 
     def strips(self, max_bytes: int, stride: int) -> list[Strip]:
         """Return strips of at most `max_bytes` that make the output; parts lie at distances of `stride`.

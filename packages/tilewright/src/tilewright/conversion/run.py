@@ -161,7 +161,7 @@ class TensorJob:
         self._begin = slot.start if slot.shared else 0  # of the bytes written here
         self.output_hashes = PieceHashes(self._begin)
         self.source_hashes = PieceHashes(*[tensor.byte_range[0] for tensor in item.source.tensors.values()])
-        self._boxes, self._windows = PagedBoxes(item.target.spec), slabs.windows
+        self._boxes, self._slabs = PagedBoxes(item.target.spec), slabs
         self._strips = slabs.strips(buffers.size, slot.step)
         is_small = all(strip.nbytes <= buffers.size for strip in self._strips)
         self._is_buffered = is_small and slot.image is None and not slabs.in_output_order
@@ -188,15 +188,14 @@ class TensorJob:
             state = OpenStrip(number, slot.start + strip.start, strip.nbytes, len(strip.slabs))
             if self._is_buffered:
                 state.buffer = self._buffers.take(state.start, strip.nbytes)
-                if len(self._windows) > 1 or not self.item.source.covers(self.item.target.spec):
+                if len(self._slabs.windows) > 1 or not self.item.source.covers(self.item.target.spec):
                     state.buffer[:] = 0  # what no slab covers
             for slab in strip.slabs:
                 yield state, slab
 
     def convert_slab(self, number: int, strip: OpenStrip, slab: Slab, scratch: Scratch) -> list[NumberedPieces]:
         """Read, pack and write a slab; return the bytes to hash."""
-        item, window = self.item, self._windows[slab.window]
-        box = slab.box.relative_to(tuple([-n for n in window.offset]))
+        item, box = self.item, self._slabs.whole_box(slab)
         parts = list(item.source.read_parts(box, scratch.allocate))
         for part in parts:
             self._check_range(part)

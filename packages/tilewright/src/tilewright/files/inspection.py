@@ -347,7 +347,7 @@ def inspect(
 
 
 def _summarize(tensor: StoredTensor) -> TensorFacts:
-    spec = tensor.spec
+    spec, sections = tensor.spec, tensor.sections
     padding = 0
     if spec is not None:
         stored = tensor.nbytes if tensor.mesh is None else len(tensor.parts) * spec.nbytes
@@ -363,13 +363,13 @@ def _summarize(tensor: StoredTensor) -> TensorFacts:
         padding,
         tensor.mesh,
         tensor.device_parts,
-        () if tensor.sections[0] is tensor else tuple([_describe_section(section) for section in tensor.sections]),
+        ()
+        if sections[0] is tensor
+        else tuple(
+            [StoredSection(part.name, part.shape, part.kind, str(part.path), part.byte_range) for part in sections]
+        ),
         tensor.problem,
     )
-
-
-def _describe_section(tensor: StoredTensor) -> StoredSection:
-    return StoredSection(tensor.name, tensor.shape, tensor.kind, str(tensor.path), tensor.byte_range)
 
 
 def _format_pair(key: str, value: str, width: int | None) -> str:

@@ -534,7 +534,7 @@ def _read_shard(index: SourceFile, follow_symlinks: bool, home: str) -> TensorFi
     try:
         file = index.open_beside(home, follow_symlinks)
         with _name_file_in_errors(file.path):
-            kind, tensors, metadata = read_tensors(file)
+            kind, tensors, metadata = read_tensors(file)  # an index must not name another one
             return TensorFile(file.path, kind, tensors, metadata)
     except FileNotFoundError:
         raise FileFormatError(f"the index names {home!r}, which does not exist; download it") from None

@@ -392,6 +392,11 @@ class _Interpreter:
     def _push(self, value: object) -> None:
         self._stack.append(value)
 
+    def _peek(self) -> Any:
+        if not self._stack:
+            raise FileFormatError("the pickle stores a value of an empty stack")
+        return self._stack[-1]
+
     def _pop(self) -> Any:
         if not self._stack:
             raise FileFormatError("the pickle takes a value from an empty stack")
@@ -418,13 +423,6 @@ class _Interpreter:
             self._stack.pop()
         else:
             self._pop_mark()
-
-    def pop_mark(self) -> None:
-        self._pop_mark()
-
-    def duplicate(self) -> None:
-        value = self._pop()
-        self._stack += [value, value]
 
     def append(self) -> None:
         value = self._pop()
@@ -460,21 +458,10 @@ class _Interpreter:
     def put(self, index: int) -> None:
         self._memo[index] = self._peek()
 
-    def memoize(self) -> None:
-        self._memo[len(self._memo)] = self._peek()
-
-    def _peek(self) -> Any:
-        if not self._stack:
-            raise FileFormatError("the pickle stores a value of an empty stack")
-        return self._stack[-1]
-
     def get(self, index: int) -> None:
         if index not in self._memo:
             raise FileFormatError(f"the pickle uses value {index}, which it has not stored")
         self._push(self._memo[index])
-
-    def push_global(self, module: str, name: str) -> None:
-        self._push(check_global(module, name))
 
     def push_stack_global(self) -> None:
         name, module = self._pop(), self._pop()
@@ -493,9 +480,6 @@ class _Interpreter:
         if not self._stack or not isinstance(self._stack[-1], (dict, TensorRef)):
             raise FileFormatError("the pickle sets attributes of an object that is neither a dictionary nor a tensor")
 
-    def push_storage(self) -> None:
-        self._push(make_storage(self._pop()))
-
 
 _SIZE_BYTES = {
     pickletools.TAKEN_FROM_ARGUMENT1: 1,
@@ -511,12 +495,12 @@ _DECODERS: dict[str, Callable[[bytes], Any]] = {
     **dict.fromkeys(["bytes", "bytearray"], bytes),
 }
 _OPCODES = {opcode.code.encode("latin-1"): opcode for opcode in pickletools.opcodes}
-_ACTIONS: dict[str, Callable[..., None]] = {
+_ACTIONS: dict[str, Callable[..., object]] = {
     "FRAME": lambda self, size: None,  # which only groups opcodes
     "MARK": _Interpreter.mark,
     "POP": _Interpreter.pop,
-    "POP_MARK": _Interpreter.pop_mark,
-    "DUP": _Interpreter.duplicate,
+    "POP_MARK": _Interpreter._pop_mark,
+    "DUP": lambda self: self._push(self._peek()),
     "NONE": lambda self: self._push(None),
     "NEWTRUE": lambda self: self._push(True),
     "NEWFALSE": lambda self: self._push(False),
@@ -542,13 +526,13 @@ _ACTIONS: dict[str, Callable[..., None]] = {
     "FROZENSET": _Interpreter.make_list,
     **dict.fromkeys(["BINGET", "LONG_BINGET"], _Interpreter.get),
     **dict.fromkeys(["BINPUT", "LONG_BINPUT"], _Interpreter.put),
-    "MEMOIZE": _Interpreter.memoize,
-    "GLOBAL": _Interpreter.push_global,
+    "MEMOIZE": lambda self: self.put(len(self._memo)),
+    "GLOBAL": lambda self, module, name: self._push(check_global(module, name)),
     "STACK_GLOBAL": _Interpreter.push_stack_global,
     "REDUCE": _Interpreter.reduce,
     "NEWOBJ": _Interpreter.reduce,  # the same of a class
     "BUILD": _Interpreter.build,
-    "BINPERSID": _Interpreter.push_storage,
+    "BINPERSID": lambda self: self._push(make_storage(self._pop())),
 }
 
 

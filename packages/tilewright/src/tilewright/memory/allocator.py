@@ -98,15 +98,11 @@ class _AddressRange:
 
     def allocate(self, size: int) -> int | None:
         """Return the address of the first free block that fits, or None."""
-        order = range(len(self.blocks) - 1, -1, -1) if self.top_down else range(len(self.blocks))
-        for k in order:
-            low, high = self.blocks[k]
-            if high - low < size:
-                continue
-            address = high - size if self.top_down else low
-            rest = [(low, address)] if self.top_down else [(low + size, high)]
-            self.blocks[k : k + 1] = [block for block in rest if block[0] < block[1]]
-            return address
+        for low, high in reversed(self.blocks) if self.top_down else self.blocks:
+            if high - low >= size:
+                address = high - size if self.top_down else low
+                self.allocate_at(address, size)
+                return address
         return None
 
     def allocate_at(self, start: int, size: int) -> bool:
