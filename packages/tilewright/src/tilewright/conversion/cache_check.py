@@ -23,7 +23,7 @@ from ..files import MARKER_PREFIX, FilePath, PagedBoxes, StoredTensor, Tensorbin
 from ..layout import Box
 from ..memory import Coordinate, from_bytes
 from .cache import CacheFile, CacheOptions, WeightCache, marker_name, open_checkpoint
-from .cache_folder import CacheFolder, build_item
+from .cache_folder import CacheFolder, build_item, suits_any_mesh
 from .plan import ConversionItem, Slab, SlabCutter
 from .recipe import DEFAULT_RECIPE, Recipe
 from .run import DEFAULT_MEMORY, MIN_SLAB_BYTES, plan_memory
@@ -239,9 +239,9 @@ def _check_alternatives(weights: dict[str, str]) -> Iterator[CacheProblem]:
 def _check_majority(folder: CacheFolder, reported: set[str]) -> Iterator[CacheProblem]:
     """Yield files for another mesh, or another number of banks, than most."""
     headers = {file: header for file, header in folder.headers.items() if file not in reported}
-    shards = {file: header.spec.memory.shard_spec for file, header in headers.items()}
+    shards = {file: spec.memory.shard_spec for file, (spec, _) in headers.items()}
     banks = {file: shard.grid.num_cores for file, shard in shards.items() if shard is not None}
-    meshes = {file: header.mesh_shape for file, header in headers.items() if not header.suits_any_mesh}
+    meshes = {file: mesh.shape for file, (_, mesh) in headers.items() if not suits_any_mesh(mesh)}
     yield from _list_minority(banks, "is sharded over {} banks", "ttnn loads it with the placement of the file")
     yield from _list_minority(meshes, "is for a mesh of {}", "devices get parts of the wrong shape, without a word")
 
