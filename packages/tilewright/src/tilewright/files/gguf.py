@@ -22,7 +22,7 @@ from ..formats import GGML_TYPES, GgmlType, ScalarFormat, Singles, scalar_format
 from ..layout import Box
 from .quantized import QuantizedTensor
 from .source import RangeReader, SourceFile, resolve_inside
-from .stored_tensor import StoredTensor
+from .stored_tensor import Content, StoredTensor
 
 # The header of GGUF files, versions 2 and 3, little-endian, checked completely before any of it is used.
 
@@ -369,7 +369,7 @@ class GgmlBlocks:
         return self.records.byte_range[0] + index // self.kind.elements * self.kind.nbytes, None
 
 
-def read_gguf(file: SourceFile) -> tuple[list[StoredTensor], dict[str, str]]:
+def read_gguf(file: SourceFile) -> Content:
     """Return the tensors of a GGUF `file`, and its metadata as text; for a model in several files, of all parts.
 
     >>> import tempfile

@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 from itertools import pairwise
 from math import prod
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -233,6 +233,10 @@ def as_box(ranges: object, shape: tuple[int, ...]) -> Box:
             raise LayoutError(f"expected slices without a step, one per dimension, got {part!r}")
         start[d], stop[d], _ = part.indices(shape[d])
     return Box.between(tuple(start), tuple(stop))
+
+
+Content: TypeAlias = "tuple[list[StoredTensor], dict[str, str]]"
+"""The tensors of a file, and its metadata, or what else it has by name."""
 
 
 class StoredPart(NamedTuple):

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, TypeAlias
+from typing import Any, NamedTuple, NoReturn
 
 from .._files import as_path
 from .._json import expect_string
@@ -41,7 +41,7 @@ from .source import (
     resolve_inside,
     validate_tensor_name,
 )
-from .stored_tensor import INDEX_SUFFIX, StoredTensor, read_bank_image
+from .stored_tensor import INDEX_SUFFIX, Content, StoredTensor, read_bank_image
 from .tensorbin import read_tensorbin_tensor
 from .torch_checkpoint import find_pickle, is_legacy_checkpoint, read_torch_checkpoint
 
@@ -167,7 +167,6 @@ def refuse_stand_in(file: SourceFile) -> None:
 
 # `FILE_KINDS`: the kinds of files that are read, how each is recognised, and its reader.
 
-Content: TypeAlias = "tuple[list[StoredTensor], dict[str, str]]"
 _START_BYTES = 64
 
 
@@ -194,35 +193,23 @@ def _read_named(read: Callable[[SourceFile, str], StoredTensor]) -> Callable[[So
     return lambda file: ([read(file, decode_file_name(file.path.stem))], {})
 
 
-def _read_with_others(
-    read: Callable[[SourceFile, dict[str, str]], list[StoredTensor]],
-) -> Callable[[SourceFile], Content]:
-    """Return the reader of files that also hold values that are not tensors, which are their metadata."""
-
-    def read_both(file: SourceFile) -> Content:
-        others: dict[str, str] = {}
-        return read(file, others), others
-
-    return read_both
-
-
 def _is_safetensors(start: bytes, size: int) -> bool:
     header = int.from_bytes(start[:8], "little")
     return start[8:9] == b"{" and header <= min(MAX_HEADER_BYTES, size - 8)
 
 
-NPZ = FileKind("npz", (".npz",), lambda file: (read_npz(file), {}))
+NPZ = FileKind("npz", (".npz",), read_npz)
 TORCH = FileKind(
     "torch",
     (".pt", ".pth", ".ckpt", ".bin"),
-    _read_with_others(read_torch_checkpoint),
+    read_torch_checkpoint,
     lambda start, _: is_legacy_checkpoint(start),
     fallback=True,
 )
 HDF5 = FileKind(
     "hdf5",
     (".h5", ".hdf5", ".keras"),
-    _read_with_others(read_hdf5),
+    read_hdf5,
     lambda start, _: start.startswith(HDF5_START),
     fallback=True,
 )
@@ -234,7 +221,7 @@ FILE_KINDS = (
     FileKind("gguf", (GGUF_SUFFIX,), read_gguf, lambda start, _: start.startswith(GGUF_MAGIC), fallback=True),
     TORCH,
     HDF5,
-    FileKind("onnx", (".onnx",), _read_with_others(read_onnx), fallback=True),
+    FileKind("onnx", (".onnx",), read_onnx, fallback=True),
 )
 """The kinds of files that are read; no content matches two of them."""
 

@@ -22,8 +22,8 @@ from .._text import count_of
 from ..errors import FileFormatError
 from ..formats import SCALAR_FORMATS, ScalarFormat
 from .npy import ZIP_START, find_member_ranges, open_zip, reject_overlaps
-from .source import FilePath, RangeReader, SourceFile, as_source_file
-from .stored_tensor import StoredTensor
+from .source import RangeReader, SourceFile
+from .stored_tensor import Content, StoredTensor
 
 # The contents of PyTorch checkpoints' pickles: storages, tensors and containers, as data.
 
@@ -578,25 +578,23 @@ def find_pickle(names: list[str]) -> str | None:
     return min(hits, key=len, default=None)
 
 
-def read_torch_checkpoint(path: FilePath | SourceFile, others: dict[str, str] | None = None) -> list[StoredTensor]:
-    """Return the tensors of a PyTorch checkpoint; no pickle is executed.
+def read_torch_checkpoint(file: SourceFile) -> Content:
+    """Return the tensors of the PyTorch checkpoint in a `file`, and its other values; no pickle is executed.
 
-    Names of nested containers at `path` are joined by dots, items of lists by their index; other values are left
-    out, and noted in `others`.
+    Names of nested containers are joined by dots, items of lists by their index.
 
     >>> import tempfile
     >>> header = b"\\x80\\x02}X\\x01\\x00\\x00\\x00wctorch._utils\\n_rebuild_tensor_v2\\n((X\\x07\\x00\\x00\\x00storage"
-    >>> tensor = (
+    >>> pickled = (
     ...     b"ctorch\\nCharStorage\\nX\\x01\\x00\\x00\\x000X\\x03\\x00\\x00\\x00cpuK\\x02tQK\\x00K\\x02\\x85K\\x01\\x85"
     ... )
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with zipfile.ZipFile(f"{folder}/x.pt", "w") as archive:
-    ...         archive.writestr("x/data.pkl", header + tensor + b"\\x89}tRs.")
+    ...         archive.writestr("x/data.pkl", header + pickled + b"\\x89}tRs.")
     ...         archive.writestr("x/data/0", b"\\x05\\x06")
-    ...     [(each.name, each.read().tolist()) for each in read_torch_checkpoint(f"{folder}/x.pt")]
+    ...     [(tensor.name, tensor.read().tolist()) for tensor in read_torch_checkpoint(SourceFile(f"{folder}/x.pt"))[0]]
     [('w', [5, 6])]
     """
-    file = as_source_file(path)
     start = file.read(0, min(file.size, 32))
     if start.startswith(ZIP_START):
         value, storages, is_little = _read_zip(file)
@@ -608,7 +606,8 @@ def read_torch_checkpoint(path: FilePath | SourceFile, others: dict[str, str] | 
             " with torch.save(model.state_dict(), path)"
         )
     swapped = is_little != (sys.byteorder == "little")
-    return [_make_tensor(name, ref, file, storages, swapped) for name, ref in _name_tensors(value, others)]
+    others: dict[str, str] = {}
+    return [_make_tensor(name, ref, file, storages, swapped) for name, ref in _name_tensors(value, others)], others
 
 
 def _name_tensors(value: object, others: dict[str, str] | None = None) -> Iterator[tuple[str, TensorRef]]:
