@@ -442,7 +442,7 @@ def check_cache(
     ...     out = prepare(f"{folder}/Llama-3.2-1B-Instruct", f"{folder}/cache", "N300").out
     ...     (Path(out) / "norm.weight_dtype_BFLOAT16_layout_ROW_MAJOR.tensorbin").unlink()
     ...     report = check_cache(f"{folder}/cache", f"{folder}/Llama-3.2-1B-Instruct")
-    >>> report.files, [(each.file[:11], each.problem) for each in report.problems][0]
+    >>> report.files, [(problem.file[:11], problem.problem) for problem in report.problems][0]
     (22, ('norm.weight', 'is missing'))
     """
     folder = CacheFolder(cache)

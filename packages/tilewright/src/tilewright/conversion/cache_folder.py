@@ -533,7 +533,7 @@ def _build_rewrite(folder: CacheFolder, old: CacheFile, new: CacheFile) -> Conve
     stem = old.file.removesuffix(".tensorbin")
     stored = read_tensorbin_tensor(folder.path / old.file, stem)
     slot = tensorbin_slot(new.file, new.spec, new.mesh)
-    pages, value = _view_as_bytes(stored, slot.step)
+    pages, value = _view_as_bytes(stored, slot.stride)
     if recorded is None:
         file = ByteRange(old.file, *pages.byte_range, NO_HASH)
         recorded = ManifestEntry(

@@ -69,13 +69,13 @@ class Moments:
         with np.errstate(over="ignore", invalid="ignore"):  # numbers near the largest double have infinite squares
             # Chan's update: two sets of sums become the sums of the union
             both = np.maximum(self.count[part] + count, 1.0)
-            step_a, step_b = mean_a - self.mean_a[part], mean_b - self.mean_b[part]
+            delta_a, delta_b = mean_a - self.mean_a[part], mean_b - self.mean_b[part]
             weight = self.count[part] * count / both
-            self.aa[part] += aa + step_a * step_a * weight
-            self.bb[part] += bb + step_b * step_b * weight
-            self.ab[part] += ab + step_a * step_b * weight
-            self.mean_a[part] += step_a * count / both
-            self.mean_b[part] += step_b * count / both
+            self.aa[part] += aa + delta_a * delta_a * weight
+            self.bb[part] += bb + delta_b * delta_b * weight
+            self.ab[part] += ab + delta_a * delta_b * weight
+            self.mean_a[part] += delta_a * count / both
+            self.mean_b[part] += delta_b * count / both
             self.count[part] += count
             self.squared_error[part] += squared_error
 

@@ -77,8 +77,8 @@ PAYLOAD = "payload"  # the draft of a single output file, which all tensors are 
 class OutputSlot:
     """The byte range of a tensor in an output file: pages start at `start`, after `head` (empty in shared files).
 
-    Parts of a mesh follow each other at distances of `step`. `image` scatters the pages over banks; `beside` are small
-    files, by name, that are written with this one.
+    Parts of a mesh follow each other at distances of `stride`. `image` scatters the pages over banks; `beside` are
+    small files, by name, that are written with this one.
 
     >>> OutputSlot("x.tensorbin", 64, 128, b"head").size
     128
@@ -89,7 +89,7 @@ class OutputSlot:
     size: int
     head: bytes = b""
     shared: bool = False
-    step: int = 0
+    stride: int = 0
     image: BankImage | None = None
     beside: Mapping[str, bytes] = field(default_factory=dict)
 
@@ -109,12 +109,12 @@ def _file_slot(file: str, target: ConversionTarget, to: str) -> OutputSlot:
 def tensorbin_slot(file: str, spec: TensorSpec, mesh: Mesh | None = None) -> OutputSlot:
     """Return the slot of a tensor in its own tensorbin file, which the devices of a `mesh` share.
 
-    >>> tensorbin_slot("x.tensorbin", TensorSpec((4, 8), "bfloat8_b")).step
+    >>> tensorbin_slot("x.tensorbin", TensorSpec((4, 8), "bfloat8_b")).stride
     1088
     """
     head, stride = encode_file_start(spec, mesh)
     parts = 1 if mesh is None else len(mesh.windows())
-    return OutputSlot(file, len(head), len(head) + (parts - 1) * stride + spec.nbytes, head, step=stride)
+    return OutputSlot(file, len(head), len(head) + (parts - 1) * stride + spec.nbytes, head, stride=stride)
 
 
 def _encode_npy_head(spec: TensorSpec) -> bytes:
@@ -303,7 +303,7 @@ class ItemRecord:
     output_hash: str
     source_files: tuple[tuple[int, int], ...]  # time and size of the file of each source
     output_time: int
-    rounding: Rounding | None = None  # of records of earlier releases, it is not known
+    rounding: Rounding | None = None  # not known of a finished file that was only hashed again
 
     @property
     def exceptional(self) -> dict[str, int]:

@@ -693,8 +693,9 @@ def _refuse_repeats(names: list[str], where: str) -> None:
 
 def _read_decoder_config(path: Path, recipe: Recipe) -> dict[int, Formats | None]:
     """Return the number formats of the layers that a decoder config lists."""
-    data = read_json(path, str(path), _MAX_CONFIG_BYTES)
-    decoders = data.get("decoders") if isinstance(data, dict) else None
+    content = read_json(path, str(path), _MAX_CONFIG_BYTES)
+    data = content if isinstance(content, dict) else {}
+    decoders = data.get("decoders")
     if not isinstance(decoders, dict) or not decoders:
         raise FileFormatError(f'{path}: expected {{"decoders": {{"0": ...}}}}, with at least one layer')
     for key in data.keys() - {"decoders"}:

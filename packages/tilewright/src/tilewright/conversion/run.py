@@ -162,7 +162,7 @@ class TensorJob:
         self.output_hashes = PieceHashes(self._begin)
         self.source_hashes = PieceHashes(*[tensor.byte_range[0] for tensor in item.source.tensors.values()])
         self._boxes, self._slabs = PagedBoxes(item.target.spec), slabs
-        self._strips = slabs.strips(buffers.size, slot.step)
+        self._strips = slabs.strips(buffers.size, slot.stride)
         is_small = all(strip.nbytes <= buffers.size for strip in self._strips)
         self._is_buffered = is_small and slot.image is None and not slabs.in_output_order
         self._strips_left, self._lock = len(self._strips), Lock()
@@ -201,7 +201,7 @@ class TensorJob:
             self._check_range(part)
         if not self._may_round and item.recorded is None:
             self._add_rounding(item.source.count_exceptional(parts, item.target.spec, box))
-        begin = item.slot.start + slab.window * item.slot.step
+        begin = item.slot.start + slab.window * item.slot.stride
         sources = tuple([item.source.piece_of(name, parts) for name in item.source.tensors])
         hashed: list[NumberedPieces] = [(self.source_hashes, number, sources)]
         if strip.buffer is not None:
@@ -319,7 +319,7 @@ BytesCallback = Callable[[int], None]
 """Called with the source bytes of a slab that is finished."""
 
 
-class _SlabStep(NamedTuple):
+class _SlabTask(NamedTuple):
     """One slab of a tensor, its number, and its strip."""
 
     job: TensorJob
@@ -371,7 +371,7 @@ class WorkerPool:
         if self._problem is not None:
             raise self._problem
 
-    def _steps(self) -> Iterator[list[_SlabStep]]:
+    def _steps(self) -> Iterator[list[_SlabTask]]:
         """Yield the slabs that a thread converts at a time: one of each of two tensors, hashed together.
 
         Steps are taken in order, and the slabs of a tensor are in consecutive steps. So a thread that waits for its
@@ -381,19 +381,19 @@ class WorkerPool:
         streams = 2 if len(self.items) > 1 and slab_bytes >= _MIN_BYTES_FOR_TWO else 1
         items = iter(self.items)
         for slabs in zip_longest(*[self._iterate_slabs(items, slab_bytes // streams) for _ in range(streams)]):
-            yield [step for step in slabs if step is not None]
+            yield [task for task in slabs if task is not None]
 
-    def _iterate_slabs(self, items: Iterator[ConversionItem], slab_bytes: int) -> Iterator[_SlabStep]:
+    def _iterate_slabs(self, items: Iterator[ConversionItem], slab_bytes: int) -> Iterator[_SlabTask]:
         """Yield the slabs of one tensor after the other, taking items from a shared iterator."""
         for item in items:
             slabs = SlabCutter(item.source, item.target, slab_bytes, item.slot.image is not None)
             job = TensorJob(item, slabs, self.out, self.drafts, self._copy_threads, self._buffers)
             self._open_jobs.add(job)
             for number, (strip, slab) in enumerate(job.steps()):
-                yield _SlabStep(job, number, strip, slab)
+                yield _SlabTask(job, number, strip, slab)
 
     def _run_thread(
-        self, batches: Iterator[list[_SlabStep]], on_item: ItemCallback, on_bytes: BytesCallback, ended: Event
+        self, batches: Iterator[list[_SlabTask]], on_item: ItemCallback, on_bytes: BytesCallback, ended: Event
     ) -> None:
         try:
             scratch = Scratch(self.memory.slab_bytes)
@@ -418,11 +418,11 @@ class WorkerPool:
         finally:
             ended.set()
 
-    def _finish_slab(self, step: _SlabStep, on_item: ItemCallback, on_bytes: BytesCallback) -> None:
+    def _finish_slab(self, task: _SlabTask, on_item: ItemCallback, on_bytes: BytesCallback) -> None:
         """Report a finished slab; finish the strip that it was the last one of."""
-        job, number = step.job, step.number
-        if job.finish_slab(step.strip):
-            self._finish_strips([(job, step.strip)], on_item)
+        job, number = task.job, task.number
+        if job.finish_slab(task.strip):
+            self._finish_strips([(job, task.strip)], on_item)
         total, count = job.item.bytes_in, job.slab_count
         with self._lock:
             on_bytes(total * (number + 1) // count - total * number // count)

@@ -558,8 +558,8 @@ def update_hashes(streams: list[tuple[Hash, Any]]) -> None:
     """Update hashes with their data, two of similar length at a time.
 
     >>> hashes = [new_hash() for _ in range(3)]
-    >>> update_hashes([(each, b"abc") for each in hashes])
-    >>> {each.hexdigest()[:8] for each in hashes}
+    >>> update_hashes([(digest, b"abc") for digest in hashes])
+    >>> {digest.hexdigest()[:8] for digest in hashes}
     {'ba7816bf'}
     """
     longest_first = sorted(streams, key=lambda stream: -len(stream[1]))
@@ -740,7 +740,7 @@ class AssembledSource:
         return max(self.value.parts, key=lambda part: part.box.size, default=None)
 
     def axes_from_outermost(self) -> list[int]:
-        """Return the axes, that along which the source is stored in the largest steps first."""
+        """Return the axes, that along which the source has the largest stride first."""
         part = self._largest_part
         if part is None:
             return list(range(len(self.value.shape)))
@@ -771,9 +771,9 @@ class AssembledSource:
             part = self.value.parts[0]
             stored = stored_shape(tensor)
             own = tensor.pages.units if len(tensor.parts) == 1 else (1,) * len(stored)
-            by_step = {prod(stored[d + 1 :]): unit for d, unit in enumerate(own)}
+            by_stride = {prod(stored[d + 1 :]): unit for d, unit in enumerate(own)}
             if part.box.shape == self.value.shape and all(len(mode) == 1 for mode in part.modes):
-                units = [by_step.get(mode[0][1], 1) for mode in part.modes]
+                units = [by_stride.get(mode[0][1], 1) for mode in part.modes]
         return tuple(units)
 
     def box_bytes(self, box: Box, spec: TensorSpec) -> int:

@@ -149,7 +149,7 @@ class Inspection(Drawable):
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     np.save(f"{folder}/x.npy", np.zeros((2, 3), np.float32))
     ...     found = inspect(folder)
-    ...     found.kind, [(each.name, each.shape, each.format) for each in found.tensors]
+    ...     found.kind, [(tensor.name, tensor.shape, tensor.format) for tensor in found.tensors]
     ('directory', [('x', (2, 3), 'float32')])
     """
 
@@ -243,7 +243,7 @@ class Inspection(Drawable):
         >>> import tempfile, numpy as np
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     np.savez(f"{folder}/m.npz", wq=np.zeros(2), wk=np.zeros(2), b=np.zeros(2))
-        ...     [each.name for each in inspect(folder).select(["w*"])]
+        ...     [tensor.name for tensor in inspect(folder).select(["w*"])]
         ['wq', 'wk']
         """
         names = select_names([tensor.name for tensor in self.tensors], list(patterns))

@@ -159,7 +159,7 @@ class UnpackedFile(SourceFile):
 
     A subclass has a `_copy_to`, which writes them.
 
-    >>> [each.__name__ for each in UnpackedFile.__subclasses__()][:1]
+    >>> [class_.__name__ for class_ in UnpackedFile.__subclasses__()][:1]
     ['UnpackedMember']
     """
 

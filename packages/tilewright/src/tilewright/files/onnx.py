@@ -47,7 +47,7 @@ def read_fields(file: SourceFile, start: int, end: int, name: str) -> Iterator[W
     >>> with tempfile.NamedTemporaryFile() as draft:
     ...     _ = draft.write(b"\\x08\\x96\\x01\\x12\\x02hi")
     ...     draft.flush()
-    ...     [(each.number, each.value, each.start) for each in read_fields(SourceFile(draft.name), 0, 7, "x")]
+    ...     [(field.number, field.value, field.start) for field in read_fields(SourceFile(draft.name), 0, 7, "x")]
     [(1, 150, 1), (2, 2, 5)]
     """
     source = RangeReader(file, start, end, name)

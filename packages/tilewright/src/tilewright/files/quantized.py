@@ -72,7 +72,7 @@ class QuantizationConfig:
     def values(self, get: Callable[[WeightScheme], Any]) -> list[Any]:
         """Return the values that schemes have for something, each once.
 
-        >>> QuantizationConfig("fp8", (WeightScheme(bits=4), WeightScheme(bits=8))).values(lambda each: each.bits)
+        >>> QuantizationConfig("fp8", (WeightScheme(bits=4), WeightScheme(bits=8))).values(lambda tensor: tensor.bits)
         [4, 8]
         """
         return [value for value in dict.fromkeys(map(get, self.schemes)) if value is not None]
@@ -525,7 +525,7 @@ def join_sections(
     >>> import numpy as np
     >>> from tilewright.files.tensor_file import store_arrays
     >>> stored = store_arrays({"w": np.ones((2, 2), np.int8), "w_scale": np.full((2, 1), 0.5, np.float32)})
-    >>> [(each.name, each.read().tolist()) for each in join_sections(list(stored.values()), lambda: None)]
+    >>> [(tensor.name, tensor.read().tolist()) for tensor in join_sections(list(stored.values()), lambda: None)]
     [('w', [[0.5, 0.5], [0.5, 0.5]])]
     """
     by_name = {tensor.name: tensor for tensor in tensors}

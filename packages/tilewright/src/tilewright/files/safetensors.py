@@ -257,7 +257,11 @@ def sample_model(layers: int = 2) -> dict[str, Array]:
     outliers, which are hard for block formats.
 
     >>> model = sample_model()
-    >>> len(model), model["layers.0.mlp.up.weight"].shape, round(sum(each.nbytes for each in model.values()) / 1e6, 1)
+    >>> (
+    ...     len(model),
+    ...     model["layers.0.mlp.up.weight"].shape,
+    ...     round(sum(values.nbytes for values in model.values()) / 1e6, 1),
+    ... )
     (18, (768, 192), 4.3)
     """
     result: dict[str, Array] = {

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from itertools import repeat
 from pathlib import Path, PurePath
+from types import ModuleType
 from typing import Any, TypeAlias
 from urllib.parse import quote, unquote, urlsplit
 
@@ -353,7 +354,7 @@ def _read_at(handle: int, offset: int, part: memoryview) -> int:
     return len(result)
 
 
-def read_json(path: FilePath | SourceFile, name: str, max_bytes: int) -> Any:
+def read_json(path: FilePath | SourceFile, name: str, max_bytes: int) -> object:
     """Return the parsed JSON of the file at `path`, which must not be larger than `max_bytes`; `name` is for messages.
 
     >>> import tempfile
@@ -604,7 +605,7 @@ def _find_file_type(path: str, is_remote: bool) -> str | None:
     return "zarr" if is_zarr else None
 
 
-def import_library(library: str, name: str) -> Any:
+def import_library(library: str, name: str) -> ModuleType:
     """Return an optional library; raise with the extra that installs it. `name` is the array that needs it.
 
     >>> import_library("h5py_", "a.h5::x")

@@ -212,7 +212,7 @@ def _show(value: object) -> str:
     return repr(value)[:40] if isinstance(value, (int, float, str, bytes, type(None))) else f"a {type(value).__name__}"
 
 
-def rebuild(target: GlobalName, arguments: tuple[Any, ...]) -> Any:
+def rebuild(target: GlobalName, arguments: tuple[Any, ...]) -> object:
     """Return the description that a call of an allowed function, with a tuple of arguments, stands for.
 
     >>> rebuild(GlobalName("torch", "Size"), ((2, 3),))
@@ -328,7 +328,7 @@ def decode_text(data: bytes) -> str:
         raise FileFormatError(f"the pickle has text that is not UTF-8: {data[:40]!r}") from None
 
 
-def read_pickle(source: RangeReader) -> Any:
+def read_pickle(source: RangeReader) -> object:
     """Return the value of the pickle at the position of `source`, which is moved behind it.
 
     >>> import tempfile
@@ -351,7 +351,7 @@ class _Interpreter:
         self._outer: list[list[Any]] = []  # the stacks below each mark
         self._memo: dict[int, Any] = {}
 
-    def run(self) -> Any:
+    def run(self) -> object:
         if self._source.take(1) != b"\x80":
             raise FileFormatError("expected a pickle of protocol 2 to 5, which starts with its protocol")
         if not 2 <= (protocol := self._source.take_integer(1)) <= 5:
@@ -680,7 +680,7 @@ def _make_tensor(
     return StoredTensor.strided(name, ref.kind, *layout, file, storage.start + start, swapped and size > 1)
 
 
-def _read_zip(file: SourceFile) -> tuple[Any, dict[str, _StorageRange], bool]:
+def _read_zip(file: SourceFile) -> tuple[object, dict[str, _StorageRange], bool]:
     """Return the value of the pickle, the storages by key, and whether they are little-endian."""
     with open_zip(file) as archive:
         listed = archive.infolist()
@@ -723,7 +723,7 @@ def _is_little(file: SourceFile, span: tuple[int, int] | None) -> bool:
     return text == b"little"
 
 
-def _read_legacy(file: SourceFile) -> tuple[Any, dict[str, _StorageRange], bool]:
+def _read_legacy(file: SourceFile) -> tuple[object, dict[str, _StorageRange], bool]:
     """Return the same of a file in the legacy container."""
     source = RangeReader(file, 0, min(file.size, _MAX_LEGACY_BYTES), "the pickle")
     if read_pickle(source) != LEGACY_MAGIC or read_pickle(source) != _LEGACY_VERSION:

@@ -366,12 +366,12 @@ class FitTensor:
         label = f"{self.name}: " if self.name else ""
         lines = [label.strip()] if self.name and self.spec is None else []
         if self.spec is not None:
-            place = "not allocated" if self.address is None else f"at {self.address}"
+            where = "not allocated" if self.address is None else f"at {self.address}"
             chip = f", {self.spec.chip.name}" if self.spec.chip else ""  # which the first line of a report names
             lines.append(f"{label}{str(self.spec).removesuffix(chip)}")
             if self.banks:
                 size = f"{self.bytes_per_bank} bytes in {describe_banks(self.spec)}"
-                lines.append(f"  {size}, {place}, padding {self._describe_padding(self.spec)}")
+                lines.append(f"  {size}, {where}, padding {self._describe_padding(self.spec)}")
             elif not self.spec.num_pages:
                 lines.append("  no elements, so no bytes in any bank")
         lines += [f"  {problem}" for problem in self.problems]
@@ -449,7 +449,7 @@ class Fit:
         failed = [(k, tensor) for k, tensor in enumerate(self.tensors) if tensor.problems]
         if failed:
             k, first = failed[0]
-            lines.append(f"{count_of(len(failed), 'tensor')} without a place, the first is number {k + 1}:")
+            lines.append(f"{count_of(len(failed), 'tensor')} without memory, the first is number {k + 1}:")
             lines += [f"  {line}" for line in str(first).splitlines()]
         return lines
 

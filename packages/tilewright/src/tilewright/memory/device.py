@@ -74,7 +74,7 @@ def as_stored_array(array: object, spec: TensorSpec) -> np.ndarray[Any, Any]:
     values = as_host_array(array)
     if values.shape != spec.shape.logical:
         raise LayoutError(f"array has shape {values.shape}, tensor has shape {list(spec.shape)}: they must be equal")
-    if any(step % values.itemsize for step in values.strides):
+    if any(stride % values.itemsize for stride in values.strides):
         values = np.ascontiguousarray(values)
     return values.reshape((1,) * (len(spec.padded_shape) - values.ndim) + values.shape)
 

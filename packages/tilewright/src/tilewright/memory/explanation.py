@@ -48,7 +48,7 @@ class OffsetExplanation:
 
     @property
     def offset(self) -> int | Any:
-        """The offset, or the place on named axes.
+        """The offset, or the address on named axes.
 
         >>> from tilewright import row_major
         >>> OffsetExplanation(row_major(4, 8), (2, 5)).offset
@@ -85,9 +85,9 @@ class OffsetExplanation:
         whole = self.coordinate[0] if len(self.coordinate) == 1 else self.coordinate
         numbers = leaf_coordinates(whole, self.layout.shape)
         terms = [str(self.layout.offset)] if self.layout.offset else []
-        for c, step in zip(numbers, leaves(self.layout.stride), strict=True):
-            if c and step:
-                terms.append(str(c) if step == 1 else f"{c} x {step}")
+        for c, stride in zip(numbers, leaves(self.layout.stride), strict=True):
+            if c and stride:
+                terms.append(str(c) if stride == 1 else f"{c} x {stride}")
         return f"{offset} = {' + '.join(terms)}" if len(terms) > 1 or "x" in "".join(terms) else str(offset)
 
     def to_json(self) -> dict[str, Any]:
@@ -480,8 +480,8 @@ def _format_coordinate(coordinate: tuple[int, ...]) -> str:
     return f"({', '.join(map(str, coordinate))})"
 
 
-def _format_cell(place: tuple[int, int]) -> str:
-    return f"row {place[0]}, column {place[1]}"
+def _format_cell(cell: tuple[int, int]) -> str:
+    return f"row {cell[0]}, column {cell[1]}"
 
 
 def format_steps(steps: list[tuple[str, str]]) -> str:
