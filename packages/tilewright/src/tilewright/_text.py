@@ -34,6 +34,16 @@ def format_extents(extents: Iterable[int], none: str = "") -> str:
     return " x ".join(map(str, extents)) or none
 
 
+def list_some(names: Sequence[str], most: int = 1) -> str:
+    """Return the first names, and how many more there are than `most`.
+
+    >>> list_some(["a", "b", "c"], 2), list_some(["a", "b"], 2)
+    ('a, b and 1 more', 'a, b')
+    """
+    others = len(names) - most
+    return ", ".join(names[:most]) + (f" and {others} more" if others > 0 else "")
+
+
 def spell_extents(extents: Iterable[int], none: str = "") -> str:
     """Return extents as they are typed, which `parse_extents` reads; `none` if there are none.
 

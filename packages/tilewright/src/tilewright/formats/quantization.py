@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..display import Drawable
 from ..errors import FormatError
 from .blocks import BlockFormat, PackedData, block_format_of, byte_array
-from .scalars import Codes, Floats, FormatLike, Rounding, Singles, to_float32, unpack_codes, validate_rounding
+from .scalars import Codes, Floats, FormatLike, Singles, to_float32, unpack_codes
 
 _CHUNK = 1 << 16  # elements examined at a time, which bounds the temporary arrays
 
@@ -144,15 +144,13 @@ def quantization_error(
     format: FormatLike,  # noqa: A002  (the word every reader expects)
     axis: int = -1,
     *,
-    rounding: Rounding = "nearest_even",
-    seed: int | None = None,
     tensor_scale: float = 1.0,
 ) -> QuantizationReport:
     """Return the errors of `array` in a block `format` with blocks along `axis`.
 
     Use axis -1 for tiled matrices with 16-wide faces, and -2 for transposed tiles; pass data with any other physical
     order in that order. A partial last block is padded with zeros. Values are converted to float32 first, and errors
-    are measured from there. `rounding`, `seed` and `tensor_scale` are as in `BlockFormat.encode`.
+    are measured from there. `tensor_scale` is as in `BlockFormat.encode`.
 
     >>> report = quantization_error([1.0, 1.01, -0.003, 0.002], "bfloat8_b")
     >>> report.worst
@@ -161,7 +159,6 @@ def quantization_error(
     (Flattening(block=(0,), count=2, index=(1,), value=1.0099999904632568),)
     """
     packed = block_format_of(format)
-    validate_rounding(rounding, seed)
     factor = packed._validate_tensor_scale(tensor_scale)
     values = np.atleast_1d(np.asarray(array))
     single = to_float32(values)
@@ -175,7 +172,7 @@ def quantization_error(
         padded = np.zeros((*lines.shape[:-1], across * packed.block), dtype=np.float32)
         padded[..., :length] = lines
         lines = padded
-    errors = _BlockErrors(packed, lines.reshape(-1, packed.block), rounding, seed, factor)
+    errors = _BlockErrors(packed, lines.reshape(-1, packed.block), factor)
     shape = (*lines.shape[:-1], across)
     start = np.arange(across, dtype=np.int64) * packed.block
 
@@ -201,11 +198,9 @@ def quantization_error(
 class _BlockErrors:
     """The errors of every block, computed for a bounded number of blocks at a time."""
 
-    def __init__(
-        self, format_: BlockFormat, groups: Singles, rounding: Rounding, seed: int | None, factor: float
-    ) -> None:
+    def __init__(self, format_: BlockFormat, groups: Singles, factor: float) -> None:
         count = len(groups)
-        self.format, self.groups, self.rounding, self.seed, self.factor = format_, groups, rounding, seed, factor
+        self.format, self.groups, self.factor = format_, groups, factor
         self.scales = np.zeros(count, dtype=np.uint8)
         self.absolute, self.relative = np.zeros(count), np.zeros(count)
         self.flattened, self.dominating = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
@@ -216,8 +211,7 @@ class _BlockErrors:
             self._measure(slice(start, min(count, start + step)))
 
     def _quantize(self, part: slice) -> tuple[NDArray[np.uint8], Singles]:
-        first = part.start * self.format.block
-        scales, codes = self.format._encode(self.groups[part], self.rounding, self.seed, first, self.factor)
+        scales, codes = self.format._encode(self.groups[part], self.factor)
         return scales, self.format._decode(scales, codes, self.factor)
 
     def _measure(self, part: slice) -> None:
@@ -285,8 +279,7 @@ class PackedTiles:
         >>> split_tiles(bfloat8_b.pack(np.full(16, 3.0), tile_elements=16), "bfloat8_b", 16).factors()
         array([[2.]])
         """
-        factors: Floats = np.asarray(self.format.scale.value(self.scales), np.float64)
-        return factors
+        return np.asarray(self.format.scale.value(self.scales), np.float64)
 
     def steps(self) -> Floats:
         """Return, for each element, the distance to the next larger value that its block can represent.
@@ -297,8 +290,7 @@ class PackedTiles:
         0.03125
         """
         wide = np.repeat(self.factors(), self.format.block, axis=1)
-        steps: Floats = wide * _spacing(self.format)[self.codes]
-        return steps
+        return wide * _spacing(self.format)[self.codes]
 
 
 def split_tiles(data: PackedData, format: FormatLike, tile_elements: int) -> PackedTiles:  # noqa: A002  (the word every reader expects)

@@ -299,18 +299,11 @@ def first_cores(
             f" {count}"
         )
     boxes = []
-    left = count
-    if along and left > fast - along:
-        boxes.append(((along, line), (fast - 1, line)))
-        left -= fast - along
-        along, line = 0, line + 1
-    if left > fast:
-        full = left // fast
-        boxes.append(((0, line), (fast - 1, line + full - 1)))
-        left -= full * fast
-        line += full
-    if left:
-        boxes.append(((along, line), (along + left - 1, line)))
+    while count:
+        run, rows = min(count, fast - along), 1 if along else max(1, count // fast)
+        boxes.append(((along, line), (along + run - 1, line + rows - 1)))
+        count -= run * rows
+        along, line = 0, line + rows
     return CoreRangeSet([CoreRange(*(corner if row_wise else corner[::-1] for corner in box)) for box in boxes])
 
 
