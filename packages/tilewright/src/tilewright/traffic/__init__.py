@@ -7,6 +7,7 @@ from .estimate import (
     Estimate,
     Flows,
     NocRates,
+    busiest_links,
     estimate_transfers,
     issue_cycles,
     link_load,

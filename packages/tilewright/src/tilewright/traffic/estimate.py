@@ -218,6 +218,18 @@ def link_load(noc_map: NocMap, flows: Flows, rate: float = 0.0) -> Load:
     return sum_load("link", link, flows.nbytes[flow], flows.first[flow], rate)
 
 
+def busiest_links(requests: Requests) -> dict[Link, int]:
+    """Return the bytes of `requests` that cross each link of the network, the busiest first.
+
+    >>> busiest_links(Requests.none(NocMap.of("n150")))
+    {}
+    """
+    load = link_load(requests.noc_map, Flows.of(requests))
+    order = np.argsort(-load.nbytes, kind="stable")
+    numbers, sizes = load.number[order].tolist(), load.nbytes[order].tolist()
+    return {requests.noc_map.link(number): size for number, size in zip(numbers, sizes, strict=True)}
+
+
 def resource_loads(requests: Requests, rates: NocRates) -> list[Load]:
     """Return the loads of all resources of `requests`.
 

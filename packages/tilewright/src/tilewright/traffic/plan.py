@@ -29,7 +29,7 @@ from ..memory import (
     placement_violations,
 )
 from ..tensor import DeviceStorage, Tensor
-from .estimate import Bound, Estimate, Flows, link_load
+from .estimate import Bound, Estimate, Flows, busiest_links
 from .moves import (
     PageMoves,
     RequestLists,
@@ -427,10 +427,7 @@ class ReshardPlan(Drawable):
         >>> len(plan.links) > 4
         True
         """
-        load = link_load(self.noc_map, Flows.of(self._requests))
-        order = np.argsort(-load.nbytes, kind="stable")
-        numbers, sizes = load.number[order].tolist(), load.nbytes[order].tolist()
-        return {self.noc_map.link(number): size for number, size in zip(numbers, sizes, strict=True)}
+        return busiest_links(self._requests)
 
     @property
     def busiest_link(self) -> tuple[Link, int] | None:
