@@ -22,7 +22,7 @@ BUDGET = {
         "conversion": (6860, 16),
         "copying": (2210, 8),
         "cute": (1330, 6),
-        "explorer": (1280, 9),
+        "explorer": (1250, 9),
         "files": (5580, 19),
         "formats": (1530, 5),
         "layout": (3660, 14),
