@@ -18,7 +18,7 @@ BUDGET = {
     "tilewright": {
         "(modules)": (1040, 15),
         "analysis": (1550, 6),
-        "cli": (3230, 20),
+        "cli": (3140, 20),
         "conversion": (6860, 16),
         "copying": (2210, 8),
         "cute": (1330, 6),

@@ -217,11 +217,6 @@ class Console:
         """Print a line on stderr."""
         click.echo(line, err=True, color=self.color)
 
-    def show_status(self, line: str) -> None:
-        """Show a line on a terminal until the next status replaces it (an empty one clears it)."""
-        if is_terminal() and not self.json:
-            click.echo(f"\r\x1b[K{line}", err=True, nl=False)
-
 
 def to_json(data: object) -> str:
     """Return `data` as one line of JSON; infinities and NaN become strings.
@@ -357,6 +352,15 @@ def _make_bar(unit: str, color: bool | None) -> RichProgress | None:
         console=RichConsole(stderr=True, no_color=color is False),
         transient=True,
     )
+
+
+def shorten(text: str, most: int = 60) -> str:
+    """Return a text that fits into a message: its beginning, if it is longer than `most` characters.
+
+    >>> shorten("(4,8):(8,1)"), shorten("TensorSpec(logical_shape=Shape([64, 64]))", 20)
+    ('(4,8):(8,1)', 'TensorSpec(logical_s...')
+    """
+    return text if len(text) <= most else f"{text[:most]}..."
 
 
 def check_input_path(text: str) -> None:
