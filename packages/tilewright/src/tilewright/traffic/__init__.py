@@ -31,27 +31,8 @@ from .plan import KERNELS, ReshardPlan, reshard
 from .steps import OPERATIONS, ReshardStep, StepBuffer
 
 __all__ = [
-    "Bound",
-    "Estimate",
-    "LayoutChain",
-    "Link",
-    "MoveCost",
-    "NocMap",
-    "Requests",
-    "ReshardPlan",
-    "ReshardStep",
-    "Risc",
-    "StepBuffer",
-    "TransferRun",
-    "TransferRuns",
-    "bank_balance",
-    "best_layout",
-    "candidate_specs",
-    "cheaper_targets",
-    "chrome_trace",
-    "estimate_transfers",
-    "move_cost",
-    "npe_workload",
-    "reader_balance",
+    "Bound", "Estimate", "LayoutChain", "Link", "MoveCost", "NocMap", "Requests", "ReshardPlan", "ReshardStep",
+    "Risc", "StepBuffer", "TransferRun", "TransferRuns", "bank_balance", "best_layout", "candidate_specs",
+    "cheaper_targets", "chrome_trace", "estimate_transfers", "move_cost", "npe_workload", "reader_balance",
     "reshard",
-]
+]  # fmt: skip
