@@ -154,8 +154,7 @@ def _fragment(rows: int, depth: int, bits: int) -> Layout:
     """Return an operand: a thread holds a register of neighbours along K, of every eighth row, then further ones."""
     run = max(1, 32 // bits)
     return _layout(
-        _mode((4, run * rows), (8, 1)),
-        _mode((run, rows), (rows // 8, 8), (depth // (4 * run), 4 * run * rows)),
+        _mode((4, run * rows), (8, 1)), _mode((run, rows), (rows // 8, 8), (depth // (4 * run), 4 * run * rows))
     )
 
 

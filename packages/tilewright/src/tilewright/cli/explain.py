@@ -99,12 +99,12 @@ def command(
             raise click.UsageError(
                 f"a layout of {', '.join(layout.inputs)} has no offsets to explain; draw it with tilewright show"
             )
-        found_at = explain(subject, at)
+        explanation = explain(subject, at)
         try:
-            data = found_at.to_json()
+            data = explanation.to_json()
         except CoordinateError as problem:
             raise click.UsageError(str(problem).partition("; ")[0]) from None  # the rest is for Python
-        return Answer(lambda: str(found_at), {"layout": str(layout), **data})
+        return Answer(lambda: str(explanation), {"layout": str(layout), **data})
     stored = _open_stored(what, tensor, device, follow_links, is_printed=subject is not None)
     spec = _choose_spec(stored, what, options) if subject is None else subject
     typed = typed_options(ctx)

@@ -303,11 +303,7 @@ def memory_picture(fields: FormFields) -> Scene:
         circular_block = allocator.reserve(allocator.start_address("l1"), circular, "l1")
         names[circular_block.number] = "circular buffers"
     return memory_scene(
-        allocator,
-        buffer_type=spec.memory.buffer_type,
-        names=names,
-        whole=bool(circular),
-        **parse_scene_options(fields),
+        allocator, buffer_type=spec.memory.buffer_type, names=names, whole=bool(circular), **parse_scene_options(fields)
     )
 
 

@@ -94,10 +94,10 @@ class _CuteReader:
                 origin = Place({f"E{k}": number for k, number in enumerate(start) if number})
             elif (number := self._read_offset()) is not None:
                 offset = number
-            elif (found_swizzle := self._read_swizzle()) is not None:
+            elif (inner := self._read_swizzle()) is not None:
                 if swizzle is not None:
                     cursor.fail("one swizzle")
-                swizzle = found_swizzle
+                swizzle = inner
             else:
                 layout = self._read_layout(depth)
                 break

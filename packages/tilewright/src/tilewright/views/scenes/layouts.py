@@ -13,16 +13,7 @@ from ..._text import count_of
 from ...analysis import BankModel, BankReport, bank_conflicts, contiguous_runs, padding_share
 from ...copying import Plan
 from ...errors import LayoutError
-from ...layout import (
-    ComposedLayout,
-    InverseLayout,
-    Layout,
-    LayoutLike,
-    Swizzle,
-    compose,
-    is_injective,
-    require_layout,
-)
+from ...layout import ComposedLayout, InverseLayout, Layout, LayoutLike, Swizzle, compose, is_injective, require_layout
 from ..layout_grid import MAX_SIDE, LayoutGrid, sample_layout
 from ..scene import Fact, Field, Grid, Outline, Scene
 from ..scene_options import CATEGORIES, SceneOptions, derived_field, scene_function
