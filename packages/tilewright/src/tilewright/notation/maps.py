@@ -485,8 +485,7 @@ def read_index_expressions(cursor: TextCursor) -> IndexMap:
     symbols = _read_names(cursor, "[", "]") if cursor.peek("[") else ()
     if len({*inputs, *symbols}) != len(inputs) + len(symbols):
         raise FileFormatError(f"{cursor.name}: every name once, got {[*inputs, *symbols]}")
-    cursor.expect("->")
-    cursor.expect("(")
+    cursor.expect("->", "(")
     results = cursor.items(")", lambda: _read_sum(cursor, (*inputs, *symbols), 0))
     if is_wrapped:
         cursor.expect(">")
@@ -619,8 +618,7 @@ def parse_strided_memref(text: str) -> StridedMemref:
     cursor = TextCursor(text, "a memref")
     if cursor.peek("strided"):
         cursor.fail("a memref with a shape around the strides, such as memref<8x64xf32, strided<[64, 1]>>, or a shape,")
-    cursor.expect("memref")
-    cursor.expect("<")
+    cursor.expect("memref", "<")
     shape = cursor.extents()
     element = cursor.take(_NAME, "an element type such as f32")
     strides: tuple[int | None, ...] | None = None
@@ -651,13 +649,11 @@ def parse_strided_memref(text: str) -> StridedMemref:
 
 
 def _read_strided(cursor: TextCursor) -> tuple[tuple[int | None, ...], int | None]:
-    cursor.expect("<")
-    cursor.expect("[")
+    cursor.expect("<", "[")
     strides = cursor.items("]", lambda: _read_number(cursor))
     offset: int | None = 0
     if cursor.accept(","):
-        cursor.expect("offset")
-        cursor.expect(":")
+        cursor.expect("offset", ":")
         offset = _read_number(cursor)
     cursor.expect(">")
     return tuple(strides), offset

@@ -523,8 +523,7 @@ def parse_mosaic(text: str) -> MosaicTiling:
     ((128,),)
     """
     cursor = TextCursor(text, "a tiling")
-    cursor.expect("Tiling")
-    cursor.expect("(")
+    cursor.expect("Tiling", "(")
     tiles: list[tuple[int, ...]] = []
     while cursor.accept("("):
         tile = cursor.items(")", lambda: cursor.integer("an extent"), is_python=True)
