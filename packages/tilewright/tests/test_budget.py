@@ -18,7 +18,7 @@ BUDGET = {
     "tilewright": {
         "(modules)": (1040, 15),
         "analysis": (1490, 6),
-        "cli": (3130, 20),
+        "cli": (3120, 20),
         "conversion": (6860, 16),
         "copying": (2210, 8),
         "cute": (1330, 6),

@@ -227,15 +227,9 @@ def to_json(data: object) -> str:
     return json.dumps(plain_data(data), ensure_ascii=False, allow_nan=False)
 
 
-def is_terminal(stream: object = None) -> bool:
-    """Return whether a stream, by default stderr, is a terminal that can redraw a line.
-
-    >>> import io
-    >>> is_terminal(io.StringIO())
-    False
-    """
-    target = sys.stderr if stream is None else stream
-    return bool(getattr(target, "isatty", lambda: False)()) and os.environ.get("TERM") != "dumb"
+def is_terminal() -> bool:
+    """Return whether stderr is a terminal that can redraw a line."""
+    return bool(getattr(sys.stderr, "isatty", lambda: False)()) and os.environ.get("TERM") != "dumb"
 
 
 def table_width() -> int | None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from functools import reduce
 from importlib import import_module
 from operator import add
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -156,7 +156,7 @@ class _UnsupportedOption(ParamType):
 
     name = "nothing"
 
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> NoReturn:
         """Refuse the value."""
         self.fail("converted files are padded to their tiles and shards only; remove this option", param, ctx)
 

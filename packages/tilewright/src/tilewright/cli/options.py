@@ -21,7 +21,7 @@ from .program import SectionedOption, refuse_options
 
 if TYPE_CHECKING:
     from ..files import StoredTensor
-    from ..memory import Chip, TensorSpec
+    from ..memory import Chip, MemoryConfig, Sharding, TensorSpec
 
 if TYPE_CHECKING:
     ParamType = click.ParamType[Any]
@@ -327,7 +327,7 @@ class SpecOptions:
 
         return TensorSpec(**self.spec_arguments(shape))
 
-    def memory(self) -> Any:
+    def memory(self) -> MemoryConfig | Sharding:
         """Return the memory configuration that the options ask for.
 
         >>> SpecOptions(shard="height", grid=(2, 1)).memory().strategy

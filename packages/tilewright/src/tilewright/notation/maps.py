@@ -373,7 +373,7 @@ class IndexMap:
             except OverflowError:
                 raise LayoutError("the map has a number beyond 64 bits; give smaller ones") from None
 
-    def layout(self, shape: Sequence[int]) -> Layout | Any:
+    def layout(self, shape: Sequence[int]) -> LayoutLike:
         """Return the layout of an array of a `shape` whose mapped array is stored row by row; raise if there is none.
 
         >>> i, j = Term.input("i"), Term.input("j")
@@ -392,7 +392,7 @@ class IndexMap:
         modes = [self._mode(name, extent, total) for name, extent in zip(self.inputs, shape, strict=True)]
         stored = Layout(tuple([extents for extents, _ in modes]), tuple([strides for _, strides in modes]))
         stored_shape = [prod(extents) if isinstance(extents, tuple) else extents for extents, _ in modes]
-        layout: Any = stored if stored_shape == list(shape) else with_logical_shape(stored, tuple(shape))
+        layout = stored if stored_shape == list(shape) else with_logical_shape(stored, tuple(shape))
         return layout + offset if offset else layout
 
     def _mode(self, name: str, extent: int, total: Mapping[IndexDigit, int]) -> tuple[Any, Any]:
@@ -575,7 +575,7 @@ class StridedMemref:
     space: str = ""
 
     @property
-    def layout(self) -> Layout | Any:
+    def layout(self) -> LayoutLike:
         """The layout from indices to elements; raises if one of its numbers is dynamic.
 
         >>> parse_strided_memref("memref<2x3xf32>").layout

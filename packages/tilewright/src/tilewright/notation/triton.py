@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 from .._text import TextCursor
 from ..errors import FileFormatError, LayoutError
-from ..layout import Layout, Linear, compose
+from ..layout import Layout, LayoutLike, Linear, compose
 
 # TTGIR and Gluon text: types with an encoding, such as `tensor<32x16xf16, #ttg.blocked<{...}>>`, in and out.
 
@@ -365,7 +365,7 @@ def linear_of_encoding(encoding: TritonEncoding, shape: Sequence[int], bits: int
     return Linear(bases, {f"dim{k}": extent for k, extent in enumerate(extents)})
 
 
-def memory_layout_of_encoding(encoding: TritonEncoding, shape: Sequence[int]) -> Layout | Any:
+def memory_layout_of_encoding(encoding: TritonEncoding, shape: Sequence[int]) -> LayoutLike:
     """Return where an encoding of shared memory puts the elements of a tensor of a `shape`: coordinates to offsets.
 
     >>> from tilewright.notation import parse_encoding

@@ -21,7 +21,7 @@ from importlib import import_module
 from itertools import combinations, product
 from math import prod
 from types import BuiltinFunctionType, FunctionType, ModuleType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -687,13 +687,14 @@ class _InlineExecutor(ThreadPoolExecutor):
         return future
 
 
+Result = TypeVar("Result")
 _idle_loops: list[asyncio.AbstractEventLoop] = []
 _loops_lock = threading.Lock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_idle_loops.clear)
 
 
-def run_in_thread(coroutine: Coroutine[Any, Any, Any]) -> Any:
+def run_in_thread(coroutine: Coroutine[Any, Any, Result]) -> Result:
     """Run a coroutine in the calling thread, with all that it would hand to other threads, and return its result.
 
     >>> async def name_thread():
