@@ -301,13 +301,14 @@ class TextCursor:
         self.at += len(literal) * here
         return here
 
-    def expect(self, literal: str) -> None:
-        """Move past `literal`, or raise.
+    def expect(self, *literals: str) -> None:
+        """Move past `literals`, one after the other, or raise.
 
-        >>> TextCursor("[7]", "a list").expect("[")
+        >>> TextCursor("tile [7]", "a tile").expect("tile", "[")
         """
-        if not self.accept(literal):
-            self.fail(repr(literal))
+        for literal in literals:
+            if not self.accept(literal):
+                self.fail(repr(literal))
 
     def expect_end(self) -> None:
         """Raise if anything but white space is left.

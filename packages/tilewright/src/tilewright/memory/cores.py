@@ -127,7 +127,7 @@ def parse_grid(text: str) -> tuple[int, int] | list[tuple[tuple[int, int], tuple
     ((12, 1), [((0, 0), (3, 1)), ((5, 0), (5, 0))])
     """
     content = text.replace(" ", "")
-    if "," not in content and (extents := parse_extents(content)) is not None and len(extents) == 2 and all(extents):
+    if "," not in content and (extents := parse_extents(content)) and len(extents) == 2 and 0 not in extents:
         return extents[0], extents[1]
     ranges = [re.fullmatch(r"\(?(\d+),(\d+)\)?(?:-\(?(\d+),(\d+)\)?)?", part) for part in content.split("+")]
     if not all(ranges):
@@ -299,11 +299,18 @@ def first_cores(
             f" {count}"
         )
     boxes = []
-    while count:
-        run, rows = min(count, fast - along), 1 if along else max(1, count // fast)
-        boxes.append(((along, line), (along + run - 1, line + rows - 1)))
-        count -= run * rows
-        along, line = 0, line + rows
+    left = count
+    if along and left > fast - along:
+        boxes.append(((along, line), (fast - 1, line)))
+        left -= fast - along
+        along, line = 0, line + 1
+    if left > fast:
+        full = left // fast
+        boxes.append(((0, line), (fast - 1, line + full - 1)))
+        left -= full * fast
+        line += full
+    if left:
+        boxes.append(((along, line), (along + left - 1, line)))
     return CoreRangeSet([CoreRange(*(corner if row_wise else corner[::-1] for corner in box)) for box in boxes])
 
 
