@@ -24,7 +24,7 @@ BUDGET = {
         "cute": (1330, 6),
         "explorer": (1250, 9),
         "files": (5490, 18),
-        "formats": (1460, 5),
+        "formats": (1530, 5),
         "layout": (3660, 14),
         "memory": (3250, 14),
         "mojo": (3280, 15),

@@ -31,6 +31,7 @@ from .scalars import (
     Limits,
     NumberFormat,
     PowerOfTwo,
+    Rounding,
     ScalarFormat,
     ScaleEncoding,
     Sections,
@@ -39,10 +40,12 @@ from .scalars import (
     TwosComplement,
     find_scalar_format,
     float32,
+    make_rounder,
     pack_codes,
     to_float32,
     uint8,
     unpack_codes,
+    validate_rounding,
 )
 
 Bytes: TypeAlias = NDArray[np.uint8]
@@ -64,7 +67,8 @@ class BlockFormat(NumberFormat):
     `aligned` formats (bfloat8_b and its family) round as the hardware does: the exponent and fraction fields of the
     float32 are used as they are, even of infinity and NaN; subnormals become zero; fractions are shifted to the block's
     exponent *without* a sticky bit, so that "nearest even" can round down just above a tie; negative zero becomes zero.
-    The 5-bit exponents of the `_a` variants also raise magnitudes below 2^-15 to it.
+    The 5-bit exponents of the `_a` variants also raise magnitudes below 2^-15 to it. The hardware has no `truncate` and
+    `stochastic` rounding: these round the exact ratio and raise nothing.
 
     Other formats (OCP MX, nvfp4) round the exact ratio, preserve the sign of zero if the element has one, and saturate
     values that are too large. NaN and infinity are encoded in the element if it has them: mxfp8_e4m3 has a NaN,
@@ -177,20 +181,31 @@ class BlockFormat(NumberFormat):
         scale = float(np.float32(largest / self.max_value))
         return max(scale, 2.0**-126) if largest else 1.0
 
-    def encode(self, groups: ArrayLike, *, tensor_scale: float = 1.0) -> tuple[Codes, Codes]:
+    def encode(
+        self,
+        groups: ArrayLike,
+        *,
+        rounding: Rounding = "nearest_even",
+        seed: int | None = None,
+        tensor_scale: float = 1.0,
+    ) -> tuple[Codes, Codes]:
         """Return (scales [n], codes [n, block]) of `groups`, values that make up whole blocks in their order.
 
-        The scale is chosen from the block's largest magnitude before rounding. `tensor_scale` is the factor of a format
-        with a tensor scale.
+        The scale is chosen from the block's largest magnitude before rounding. `rounding` is "nearest_even",
+        "truncate" or "stochastic", which takes a `seed`: the same seed, value and position give the same code.
+        `tensor_scale` is the factor of a format with a tensor scale.
 
         >>> from tilewright.formats import mxfp4
         >>> scales, codes = mxfp4.encode(np.linspace(-6, 6, 32))
         >>> scales.tolist(), codes[0, ::8].tolist()
         ([127], [15, 13, 0, 5])
         """
+        validate_rounding(rounding, seed)
         single = to_float32(np.atleast_1d(np.asarray(groups))).reshape(-1)
         self.sections(single.size)
-        return self._encode(single.reshape(-1, self.block), self._validate_tensor_scale(tensor_scale))
+        return self._encode(
+            single.reshape(-1, self.block), rounding, seed, 0, self._validate_tensor_scale(tensor_scale)
+        )
 
     def decode(self, scales: ArrayLike, codes: ArrayLike, *, tensor_scale: float = 1.0) -> Singles:
         """Return the float32 values [n, block] of `scales` [n] and `codes` [n, block], times `tensor_scale`.
@@ -210,21 +225,26 @@ class BlockFormat(NumberFormat):
             scale_bytes, element_codes.reshape(-1, self.block), self._validate_tensor_scale(tensor_scale)
         )
 
-    def _encode(self, single: Singles, factor: float) -> tuple[Codes, Codes]:
-        """Return (scales, codes) of float32 blocks."""
+    def _encode(
+        self, single: Singles, rounding: Rounding, seed: int | None, first: int, factor: float
+    ) -> tuple[Codes, Codes]:
+        """Return (scales, codes) of float32 blocks; `first` is the position of their first element in the array."""
         with np.errstate(all="ignore"):
             if self.aligned:
-                values, poisoned = self._float_fields(single), None
+                values, poisoned = self._float_fields(single, raised=rounding == "nearest_even"), None
             else:
                 values, poisoned = self._scaled_values(single, factor)
             largest = np.max(np.abs(values), axis=1, where=np.isfinite(values), initial=0.0)
             scales = self.scale.choose(largest, self.element)
             divisor = self.scale.value(scales)
             ratios = values / np.where(divisor == 0.0, 1.0, divisor)[:, None]
-        if self.aligned:
+        if self.aligned and rounding == "nearest_even":
             # The hardware shifts before it rounds, and drops the bits that are shifted out.
             ratios = np.ldexp(np.trunc(np.ldexp(ratios, _FRACTION_BITS)), -_FRACTION_BITS)
-        codes = self.element.encode(ratios)
+        codes = self.element.encode(ratios, make_rounder(rounding, seed, first, ratios.shape))
+        if self.aligned and rounding != "nearest_even":
+            # Codes below the lowest exponent of the scale would decode as zero.
+            codes[np.abs(self.element.decode(codes)) * divisor[:, None] < self.limits.smallest] = 0
         if poisoned is not None and self.scale.nan is not None:
             scales[poisoned] = self.scale.nan
         return scales, codes
@@ -252,7 +272,7 @@ class BlockFormat(NumberFormat):
         values[poisoned] = 0.0
         return values, poisoned
 
-    def _float_fields(self, single: Singles) -> Floats:
+    def _float_fields(self, single: Singles, raised: bool) -> Floats:
         """Return exponent and fraction fields of float32 as numbers: infinity is 2^128, NaN is larger.
 
         Subnormals are zero. Values beyond the range of the scale are clipped: those that are too large always, those
@@ -264,7 +284,7 @@ class BlockFormat(NumberFormat):
         fraction = (bits & np.uint32(0x7FFFFF)).astype(np.float64)
         magnitude = np.ldexp(fraction + 2.0**_FRACTION_BITS, exponent - 127 - _FRACTION_BITS)
         top = (2.0 - 2.0**-_FRACTION_BITS) * 2.0 ** (self.scale.top_byte - self.scale.bias)
-        magnitude = np.clip(magnitude, self.scale.smallest, top)
+        magnitude = np.clip(magnitude, self.scale.smallest if raised else 0.0, top)
         magnitude[exponent == 0] = 0.0
         return np.copysign(magnitude, single)
 
@@ -281,16 +301,26 @@ class BlockFormat(NumberFormat):
         bits = np.where(field < 127 - self.scale.bias, 0, sign | (field << _FRACTION_BITS) | fraction)
         return np.where(values == 0.0, sign, bits).astype(np.uint32).view(np.float32)
 
-    def pack(self, values: ArrayLike, tile_elements: int = 1024, *, tensor_scale: float = 1.0) -> Bytes:
+    def pack(
+        self,
+        values: ArrayLike,
+        tile_elements: int = 1024,
+        *,
+        rounding: Rounding = "nearest_even",
+        seed: int | None = None,
+        tensor_scale: float = 1.0,
+    ) -> Bytes:
         """Return the packed bytes of `values`, which are in physical order, in tiles of `tile_elements`.
 
         Values are converted to float32 first, by the rules of `cast`. A partial last tile is padded with zeros, which
-        never change the scale of a block; `unpack(..., count=n)` drops them. `tensor_scale` is as in `encode`.
+        never change the scale of a block; `unpack(..., count=n)` drops them. `rounding`, `seed` and `tensor_scale` are
+        as in `encode`.
 
         >>> from tilewright.formats import bfloat8_b
         >>> bfloat8_b.pack(np.ones(1024, dtype=np.float32))[[0, 63, 64, 1087]].tolist()
         [127, 127, 64, 64]
         """
+        validate_rounding(rounding, seed)
         factor = self._validate_tensor_scale(tensor_scale)
         sections = self._tile_sections(tile_elements)
         flat = np.asarray(values).reshape(-1)
@@ -302,7 +332,7 @@ class BlockFormat(NumberFormat):
             single = to_float32(flat[first : first + count])
             if single.size < count:
                 single = np.concatenate([single, np.zeros(count - single.size, dtype=np.float32)])
-            scales, codes = self._encode(single.reshape(-1, self.block), factor)
+            scales, codes = self._encode(single.reshape(-1, self.block), rounding, seed, first, factor)
             own_scales, own_codes = self._section_views(out[rows], part, sections)
             own_scales[...] = scales.reshape(own_scales.shape)
             own_codes[...] = pack_codes(codes, self.bits).reshape(own_codes.shape)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..display import Drawable
 from ..errors import FormatError
 from .blocks import BlockFormat, PackedData, block_format_of, byte_array
-from .scalars import Codes, Floats, FormatLike, Singles, to_float32, unpack_codes
+from .scalars import Codes, Floats, FormatLike, Rounding, Singles, to_float32, unpack_codes, validate_rounding
 
 _CHUNK = 1 << 16  # elements examined at a time, which bounds the temporary arrays
 
@@ -144,13 +144,15 @@ def quantization_error(
     format: FormatLike,  # noqa: A002  (the word every reader expects)
     axis: int = -1,
     *,
+    rounding: Rounding = "nearest_even",
+    seed: int | None = None,
     tensor_scale: float = 1.0,
 ) -> QuantizationReport:
     """Return the errors of `array` in a block `format` with blocks along `axis`.
 
     Use axis -1 for tiled matrices with 16-wide faces, and -2 for transposed tiles; pass data with any other physical
     order in that order. A partial last block is padded with zeros. Values are converted to float32 first, and errors
-    are measured from there. `tensor_scale` is as in `BlockFormat.encode`.
+    are measured from there. `rounding`, `seed` and `tensor_scale` are as in `BlockFormat.encode`.
 
     >>> report = quantization_error([1.0, 1.01, -0.003, 0.002], "bfloat8_b")
     >>> report.worst
@@ -159,6 +161,7 @@ def quantization_error(
     (Flattening(block=(0,), count=2, index=(1,), value=1.0099999904632568),)
     """
     packed = block_format_of(format)
+    validate_rounding(rounding, seed)
     factor = packed._validate_tensor_scale(tensor_scale)
     values = np.atleast_1d(np.asarray(array))
     single = to_float32(values)
@@ -172,7 +175,7 @@ def quantization_error(
         padded = np.zeros((*lines.shape[:-1], across * packed.block), dtype=np.float32)
         padded[..., :length] = lines
         lines = padded
-    errors = _BlockErrors(packed, lines.reshape(-1, packed.block), factor)
+    errors = _BlockErrors(packed, lines.reshape(-1, packed.block), rounding, seed, factor)
     shape = (*lines.shape[:-1], across)
     start = np.arange(across, dtype=np.int64) * packed.block
 
@@ -198,9 +201,11 @@ def quantization_error(
 class _BlockErrors:
     """The errors of every block, computed for a bounded number of blocks at a time."""
 
-    def __init__(self, format_: BlockFormat, groups: Singles, factor: float) -> None:
+    def __init__(
+        self, format_: BlockFormat, groups: Singles, rounding: Rounding, seed: int | None, factor: float
+    ) -> None:
         count = len(groups)
-        self.format, self.groups, self.factor = format_, groups, factor
+        self.format, self.groups, self.rounding, self.seed, self.factor = format_, groups, rounding, seed, factor
         self.scales = np.zeros(count, dtype=np.uint8)
         self.absolute, self.relative = np.zeros(count), np.zeros(count)
         self.flattened, self.dominating = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
@@ -211,7 +216,8 @@ class _BlockErrors:
             self._measure(slice(start, min(count, start + step)))
 
     def _quantize(self, part: slice) -> tuple[NDArray[np.uint8], Singles]:
-        scales, codes = self.format._encode(self.groups[part], self.factor)
+        first = part.start * self.format.block
+        scales, codes = self.format._encode(self.groups[part], self.rounding, self.seed, first, self.factor)
         return scales, self.format._decode(scales, codes, self.factor)
 
     def _measure(self, part: slice) -> None:

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from math import inf
@@ -307,7 +308,79 @@ def scalar_format_of(value: object) -> ScalarFormat:
     return scalar_format
 
 
+# Rounding of magnitudes, counted in steps of a format, to a whole number of steps.
+
 Floats: TypeAlias = NDArray[np.float64]
+Rounding: TypeAlias = Literal["nearest_even", "truncate", "stochastic"]
+Rounder: TypeAlias = Callable[[Floats], Floats]
+
+ROUNDINGS = ("nearest_even", "truncate", "stochastic")
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_MIX = ((np.uint64(30), np.uint64(0xBF58476D1CE4E5B9)), (np.uint64(27), np.uint64(0x94D049BB133111EB)))
+
+
+def validate_rounding(rounding: object, seed: object) -> None:
+    """Raise a FormatError unless `rounding` is known, with a `seed` if and only if it is stochastic.
+
+    >>> validate_rounding("stochastic", 7)
+    """
+    if rounding not in ROUNDINGS:
+        raise FormatError(f"unknown rounding {rounding!r}; use one of {', '.join(map(repr, ROUNDINGS))}")
+    if rounding != "stochastic":
+        if seed is not None:
+            raise FormatError(
+                f"rounding {rounding!r} takes no seed, got {seed!r}; leave it out, or use rounding='stochastic'"
+            )
+    elif isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
+        raise FormatError(f"stochastic rounding needs a seed from 0 to 2^64 - 1 to be reproducible, got {seed!r}")
+
+
+def make_rounder(rounding: Rounding, seed: int | None, first: int, shape: tuple[int, ...]) -> Rounder:
+    """Return a function that rounds an array of magnitudes of this `shape` to whole numbers.
+
+    `first` is the position of its first element in the complete array. Stochastic rounding rounds up with a
+    probability equal to the fraction, so that the expected result is the value itself.
+
+    >>> make_rounder("nearest_even", None, 0, (4,))(np.array([0.5, 1.5, 2.5, 2.75])).tolist()
+    [0.0, 2.0, 2.0, 3.0]
+    >>> make_rounder("stochastic", 7, 0, (4,))(np.array([0.5, 0.5, 0.5, 3.0])).tolist()
+    [0.0, 1.0, 0.0, 3.0]
+    """
+    if rounding == "nearest_even":
+        return np.rint
+    if rounding == "truncate":
+        return np.floor
+    threshold = noise(seed or 0, first, int(np.prod(shape, dtype=np.int64))).reshape(shape)
+
+    def stochastic(values: Floats) -> Floats:
+        whole = np.floor(values)
+        return whole + (threshold < values - whole)
+
+    return stochastic
+
+
+def noise(seed: int, first: int, count: int) -> Floats:
+    """Return `count` random numbers in [0, 1) that depend only on the seed and on their positions from `first` on.
+
+    This is the finaliser of SplitMix64 applied to a counter, without generator state: an array gets the same noise in
+    one piece or in several, on any number of threads, with every version of NumPy.
+
+    >>> noise(7, 0, 4)[2:].tolist() == noise(7, 2, 2).tolist()
+    True
+    """
+    # The seed is mixed as well: otherwise the noise of seed 8 would be the noise of seed 7, shifted.
+    start = _mix(np.array([seed], dtype=np.uint64))
+    position = np.arange(first + 1, first + count + 1, dtype=np.uint64)
+    # 53 bits, as many as a float64 holds, so that the distribution is uniform.
+    return (_mix(position * _GOLDEN + start) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def _mix(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    for shift, factor in _MIX:
+        words = (words ^ (words >> shift)) * factor
+    return words ^ (words >> np.uint64(31))
+
 
 # Encodings of the elements and scales of a block: a value is `ratio x scale`, both of at most eight bits.
 
@@ -370,9 +443,9 @@ class _EqualSteps:
         """
         return ((1 << (self.bits - 1)) - 1) * self.smallest
 
-    def _count_steps(self, ratios: Floats) -> Floats:
+    def _count_steps(self, ratios: Floats, round_off: Rounder) -> Floats:
         """Return the magnitudes of ratios as whole numbers of steps."""
-        return np.minimum(np.rint(np.abs(ratios) / self.smallest), (1 << (self.bits - 1)) - 1)
+        return np.minimum(round_off(np.abs(ratios) / self.smallest), (1 << (self.bits - 1)) - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -399,13 +472,13 @@ class SignMagnitude(_EqualSteps):
         """
         return 2.0 ** (2 - self.bits)
 
-    def encode(self, ratios: Floats) -> Codes:
-        """Return the codes of the nearest `ratios`; ties go to even codes.
+    def encode(self, ratios: Floats, round_off: Rounder = np.rint) -> Codes:
+        """Return the codes of the `ratios`; `round_off` rounds to whole steps.
 
         >>> SignMagnitude(2).encode(np.array([1.0, -1.9, 0.2])).tolist()
         [1, 3, 0]
         """
-        steps = self._count_steps(ratios)
+        steps = self._count_steps(ratios, round_off)
         sign = np.where(np.signbit(ratios) & (steps != 0), 1 << (self.bits - 1), 0)
         return (steps + sign).astype(np.uint8)
 
@@ -449,13 +522,13 @@ class TwosComplement(_EqualSteps):
         """
         return 2.0**-self.fraction_bits
 
-    def encode(self, ratios: Floats) -> Codes:
-        """Return the codes of the nearest `ratios`; ties go to even codes.
+    def encode(self, ratios: Floats, round_off: Rounder = np.rint) -> Codes:
+        """Return the codes of the `ratios`; `round_off` rounds to whole steps.
 
         >>> TwosComplement(8, 6).encode(np.array([-1.0])).tolist()
         [192]
         """
-        steps = self._count_steps(ratios)
+        steps = self._count_steps(ratios, round_off)
         signed = np.where(np.signbit(ratios), -steps, steps).astype(np.int64)
         return (signed & np.int64((1 << self.bits) - 1)).astype(np.uint8)
 
@@ -570,14 +643,14 @@ class SmallFloat:
         """
         return int(np.frexp(self.largest)[1]) - 1
 
-    def encode(self, ratios: Floats) -> Codes:
-        """Return the codes of the nearest `ratios`; infinity needs "ieee" and NaN a format that has one.
+    def encode(self, ratios: Floats, round_off: Rounder = np.rint) -> Codes:
+        """Return the codes of the `ratios`, by `round_off`; infinity needs "ieee" and NaN a format that has one.
 
         >>> SmallFloat(5, 2, "ieee").encode(np.array([1.0, -1e9, np.inf, np.nan])).tolist()
         [60, 251, 124, 126]
         """
         finite = np.isfinite(ratios)
-        codes = np.minimum(self._magnitude_codes(np.where(finite, ratios, 0.0)), self.largest_code)
+        codes = np.minimum(self._magnitude_codes(np.where(finite, ratios, 0.0), round_off), self.largest_code)
         codes |= np.signbit(ratios).astype(np.int64) << (self.bits - 1)
         if not finite.all():
             if self.infinity is not None:
@@ -588,12 +661,12 @@ class SmallFloat:
         return codes.astype(np.uint8)
 
     def overflows(self, ratios: Floats) -> NDArray[np.bool_]:
-        """Return for each of the finite `ratios` whether it rounds beyond the largest number.
+        """Return for each of the finite `ratios` whether it rounds (to nearest) beyond the largest number.
 
         >>> SmallFloat(4, 3, "nan").overflows(np.array([448.0, 464.0, 465.0])).tolist()
         [False, False, True]
         """
-        return self._magnitude_codes(ratios) > self.largest_code
+        return self._magnitude_codes(ratios, np.rint) > self.largest_code
 
     def decode(self, codes: Codes) -> Floats:
         """Return the ratios of the `codes`.
@@ -603,12 +676,12 @@ class SmallFloat:
         """
         return _decoding_table(self)[codes]
 
-    def _magnitude_codes(self, ratios: Floats) -> NDArray[np.int64]:
+    def _magnitude_codes(self, ratios: Floats, round_off: Rounder) -> NDArray[np.int64]:
         """Return the codes without sign bits, as if the exponent had no upper limit."""
         magnitude = np.abs(ratios)
         exponent = np.frexp(magnitude)[1].astype(np.int64) - 1
         exponent = np.where(magnitude == 0.0, self.lowest_exponent, np.maximum(exponent, self.lowest_exponent))
-        steps = np.rint(np.ldexp(magnitude, self.mantissa_bits - exponent)).astype(np.int64)
+        steps = round_off(np.ldexp(magnitude, self.mantissa_bits - exponent)).astype(np.int64)
         # The leading bit of a normal number is part of `steps` and adds the missing one to the exponent field; a
         # subnormal has no leading bit. A carry from rounding moves the sum to the next exponent by itself.
         return steps + ((exponent - self.lowest_exponent) << self.mantissa_bits)
