@@ -26,7 +26,7 @@ BUDGET = {
         "files": (5490, 18),
         "formats": (1530, 5),
         "layout": (3660, 14),
-        "memory": (3250, 14),
+        "memory": (3310, 14),
         "mojo": (3280, 15),
         "notation": (3340, 10),
         "tensor": (2440, 7),

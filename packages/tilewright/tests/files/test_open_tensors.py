@@ -109,7 +109,7 @@ def test_a_tensorbin_of_a_mesh_is_the_whole_tensor(down, across, data):
     devices = [(y, x) for y in range(down) for x in range(across)]
     whole = np.arange(5 * down * 40 * across, dtype=np.uint16).reshape(5 * down, 40 * across)
     topology = Topology((down, across), (0, 1), tuple(devices))
-    parts = {at: to_bytes(whole[topology.device_window(k, (5, 40)).slices], spec) for k, at in enumerate(devices)}
+    parts = {at: to_bytes(whole[topology.device_window(k, (5, 40))], spec) for k, at in enumerate(devices)}
     with tempfile.TemporaryDirectory() as folder:
         write_tensorbin(Path(folder, "x.tensorbin"), Tensorbin(spec, parts, (down, across), topology))
         check_tensor(open_tensors(Path(folder, "x.tensorbin"))["x"], whole, data)

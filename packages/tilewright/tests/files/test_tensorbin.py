@@ -110,7 +110,7 @@ def test_meshes_are_gathered(dimensions):
     topology = Topology(distribution, placements, tuple(devices))
     whole = np.arange(np.prod(topology.global_shape((2, 3)))).reshape(topology.global_shape((2, 3)))
     spec = TensorSpec((2, 3), "int32")
-    parts = {at: to_bytes(whole[topology.device_window(k, (2, 3)).slices], spec) for k, at in enumerate(devices)}
+    parts = {at: to_bytes(whole[topology.device_window(k, (2, 3))], spec) for k, at in enumerate(devices)}
     data = written(Tensorbin(spec, parts, distribution, topology))
     held = parse_tensorbin(data)
     np.testing.assert_array_equal(held.array(), whole)
@@ -139,7 +139,7 @@ def test_everyone_agrees_about_a_mesh(tmp_path_factory, dimensions, data):
     spec = TensorSpec((5, 40), "int32", "tile")
     shape = topology.global_shape((5, 40))
     whole = np.arange(prod(shape), dtype=np.int32).reshape(shape)
-    boxes = [topology.device_window(k, (5, 40)) for k in range(len(topology.coordinates))]
+    boxes = [topology.device_box(k, (5, 40)) for k in range(len(topology.coordinates))]
     parts = {at: to_bytes(whole[box.slices], spec) for at, box in zip(topology.coordinates, boxes, strict=True)}
     write_tensorbin(folder / "x.tensorbin", Tensorbin(spec, parts, topology.distribution, topology))
     np.save(folder / "x.npy", whole)
@@ -162,7 +162,7 @@ def test_everyone_agrees_about_a_mesh(tmp_path_factory, dimensions, data):
     holders = [
         device
         for k, device in enumerate(topology.coordinates)
-        if whole[topology.device_window(k, (5, 40)).slices][reading.explanation.where.coordinate] == whole[at]
+        if whole[topology.device_window(k, (5, 40))][reading.explanation.where.coordinate] == whole[at]
     ]
     assert list(reading.devices) == (holders if several else [])
     with pytest.raises(tw.errors.CoordinateError, match="outside shape"):

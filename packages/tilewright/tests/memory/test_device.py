@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tilewright import LayoutError, MemoryConfigError, TensorSpec
 from tilewright.formats import BlockFormat
-from tilewright.memory import Device, from_bytes, height_sharded, to_bytes
+from tilewright.memory import Device, from_bytes, height_sharded, nd_sharded, to_bytes
 
 from ..cases import examples
 from .strategies import SMALL, specs
@@ -88,6 +88,33 @@ def test_freed_memory_keeps_its_bytes_and_is_used_again():
     assert (device.get(second) == 7).all()
     with pytest.raises(MemoryConfigError, match="freed already"):
         device.free(first)
+
+
+def test_images_can_be_written_and_read(tmp_path):
+    device = Device(SMALL)
+    a = device.put(np.arange(100).reshape(10, 10), TensorSpec((10, 10), "int32", memory=nd_sharded((3, 4), (3, 3))))
+    b = device.put(np.arange(640).reshape(10, 64), TensorSpec((10, 64), "bfloat8_b"))
+    device.dump(tmp_path)
+    assert len(list(tmp_path.glob("*.bin"))) == 12 + 5
+    other = Device.load(tmp_path, SMALL)
+    for tensor in (a, b):
+        assert np.array_equal(other.get(tensor), device.get(tensor))
+    assert other.memory_view("l1").allocated == device.memory_view("l1").allocated
+    with pytest.raises(MemoryConfigError, match="is a dump of small"):
+        Device.load(tmp_path, "wormhole_n150")
+    manifest = (tmp_path / "banks.json").read_text()
+    for damage in ("", "[]", "{}", manifest.replace("ranges", "range"), manifest.replace('"L1"', "7, 8")):
+        (tmp_path / "banks.json").write_text(damage)
+        with pytest.raises(MemoryConfigError, match="is damaged"):
+            Device.load(tmp_path, SMALL)
+    (tmp_path / "banks.json").write_text(manifest)
+    image = (tmp_path / "l1_003.bin").read_bytes()
+    (tmp_path / "l1_003.bin").write_bytes(bytes([image[0] ^ 1]) + image[1:])  # of another dump, which was interrupted
+    with pytest.raises(MemoryConfigError, match="does not match"):
+        Device.load(tmp_path, SMALL)
+    (tmp_path / "l1_003.bin").write_bytes(b"short")
+    with pytest.raises(MemoryConfigError, match="has 5 bytes"):
+        Device.load(tmp_path, SMALL)
 
 
 def test_what_does_not_fit_is_refused():

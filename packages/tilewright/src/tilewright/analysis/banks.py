@@ -358,7 +358,8 @@ class Certificate:
 
     def place(self, offsets: object) -> int | Array:
         """Return where the remedy puts elements: offsets of unswizzled memory, as integers or arrays."""
-        return _place(self.remedy, self.row, offsets)
+        placed: int | Array = _place(self.remedy, self.row, offsets)
+        return placed
 
     def verify(self) -> bool:
         """Return whether the accesses, counted again, cost as much as certified, and elements stay apart."""

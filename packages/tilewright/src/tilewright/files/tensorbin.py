@@ -646,7 +646,7 @@ class Tensorbin:
         first = next(parts)
         whole = np.empty(self.topology.global_shape(shape), first.dtype)
         for index, part in enumerate(chain([first], parts)):
-            copy(part, whole[self.topology.device_window(index, shape).slices])
+            copy(part, whole[self.topology.device_window(index, shape)])
         return whole
 
     def explain_stored(

@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from functools import cached_property, lru_cache
+from os import PathLike
 from typing import Any, TypeAlias
+from zlib import crc32
 
 import numpy as np
 
-from .._files import PAGE_BYTES, mmap
+from .._files import PAGE_BYTES, as_path, mmap, write_file
 from .._integers import round_up
 from ..copying import Placement, aligned_empty, as_host_array, execute, placement_of, plan_copy
 from ..display import Drawable
@@ -24,6 +27,7 @@ from .spec import TensorSpec
 
 Bytes: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
 ReadableBuffer: TypeAlias = "bytes | bytearray | memoryview | np.ndarray[Any, Any]"
+MANIFEST = "banks.json"
 _NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
 _MIN_HUGE_PAGE_BYTES = 1 << 26  # size of a bank from which on huge pages of the operating system pay off
 
@@ -341,6 +345,82 @@ class Device(Drawable):
         L1: 0 of 1393312 bytes in each of 64 banks used, largest free block 1393312
         """
         return self.allocator.report()
+
+    def dump(self, folder: str | PathLike[str]) -> None:
+        """Write the allocated part of every bank to a `folder`: a raw file per bank, and a manifest.
+
+        >>> import tempfile
+        >>> device = Device("wormhole_n150")
+        >>> tensor = device.put([1, 2], TensorSpec((2,), "uint8", memory="l1"))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     device.dump(folder)
+        ...     Device.load(folder, "wormhole_n150").read_bytes((1, 4), tensor.address, 2, "l1").tolist()
+        [1, 2]
+        """
+        path = as_path(folder)
+        path.mkdir(parents=True, exist_ok=True)
+        buffer_types = ("dram", "trace", "l1", "l1_small")
+        blocks = [block for buffer_type in buffer_types for block in self.memory_view(buffer_type).allocations]
+        ranges, checksums = {}, {}
+        for is_l1, banks in self._banks.items():
+            own = [block for block in blocks if block.buffer_type.is_l1 == is_l1]
+            if not own:
+                continue
+            name = "l1" if is_l1 else "dram"
+            low, high = min(block.address for block in own), max(block.end for block in own)
+            ranges[name] = [low, high]
+            for bank in range(banks.count):
+                image = banks.at(bank, low, high - low).tobytes()
+                checksums[file := f"{name}_{bank:03}.bin"] = crc32(image)
+                write_file(path / file, image)
+        content = {
+            "chip": self.chip.name,
+            "dispatch": self.chip.dispatch,
+            "ranges": ranges,
+            "crc32": checksums,  # an interrupted dump has images of two dumps, which must not be loaded
+            "allocations": [[block.buffer_type.name, block.address, block.size] for block in blocks],
+        }
+        write_file(path / MANIFEST, json.dumps(content, indent=1))
+
+    @classmethod
+    def load(cls, folder: str | PathLike[str], chip: ChipLike, **sizes: int) -> Device:
+        """Return a device of `chip` with the banks and allocations dumped to `folder`; `sizes` are as in `Device`.
+
+        >>> Device.load("no-such-folder", "wormhole_n150")
+        Traceback (most recent call last):
+            ...
+        FileNotFoundError: [Errno 2] No such file or directory: 'no-such-folder/banks.json'
+        """
+        path = as_path(folder)
+        text = (path / MANIFEST).read_text(encoding="utf-8")
+        device = cls(chip, **sizes)
+        try:
+            content = json.loads(text)
+            dumped_from = (content["chip"], content["dispatch"])
+            ranges = {str(name): (int(low), int(high)) for name, (low, high) in content["ranges"].items()}
+            blocks = [(str(memory), int(address), int(size)) for memory, address, size in content["allocations"]]
+            checksums = {str(file): int(checksum) for file, checksum in content["crc32"].items()}
+        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as problem:
+            raise MemoryConfigError(f"{path / MANIFEST} is damaged ({problem}); dump the device again") from None
+        if dumped_from != (device.chip.name, device.chip.dispatch):
+            raise MemoryConfigError(
+                f"{path} is a dump of {dumped_from[0]} with {dumped_from[1]} dispatch, expected one of {device.chip}"
+            )
+        for name, (low, high) in ranges.items():
+            banks = device._banks[BufferType.of(name).is_l1]
+            for bank in range(banks.count):
+                file = f"{name}_{bank:03}.bin"
+                image = np.fromfile(path / file, dtype=np.uint8)
+                if image.size != high - low:
+                    raise MemoryConfigError(
+                        f"{file} has {image.size} bytes, expected {high - low} for the range {low} to {high}"
+                    )
+                if crc32(image.data) != checksums.get(file):
+                    raise MemoryConfigError(f"{file} does not match {MANIFEST}; dump the device again")
+                banks.at(bank, low, image.size)[:] = image
+        for buffer_type, address, size in blocks:
+            device.allocator.reserve(address, size, buffer_type)
+        return device
 
 
 @lru_cache(maxsize=16)  # few entries, since the table of a large tensor is large

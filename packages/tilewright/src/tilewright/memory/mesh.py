@@ -57,10 +57,18 @@ class Topology:
                 whole[cut] *= count
         return tuple(whole)
 
-    def device_window(self, index: int, shape: tuple[int, ...]) -> Box:
-        """Return the box of the entire tensor that device number `index` holds, of extents `shape`.
+    def device_window(self, index: int, shape: tuple[int, ...]) -> tuple[slice, ...]:
+        """Return the part of the entire tensor that device number `index` holds, of extents `shape`.
 
         >>> Topology((2,), (0,), ((0, 0), (0, 1))).device_window(1, (32, 64))
+        (slice(32, 64, None), slice(0, 64, None))
+        """
+        return self.device_box(index, shape).slices
+
+    def device_box(self, index: int, shape: tuple[int, ...]) -> Box:
+        """Return the part that device number `index` holds, of extents `shape`, as a box of the entire tensor.
+
+        >>> Topology((2,), (0,), ((0, 0), (0, 1))).device_box(1, (32, 64))
         Box(offset=(32, 0), shape=(32, 64))
         """
         start = [0] * len(shape)
@@ -184,7 +192,7 @@ class Mesh(Drawable):
         """
         result: dict[Box, list[Coordinate]] = {}
         for index, device in enumerate(self.topology.coordinates):
-            result.setdefault(self.topology.device_window(index, self.part_shape), []).append(device)
+            result.setdefault(self.topology.device_box(index, self.part_shape), []).append(device)
         return result
 
     @classmethod

@@ -1074,7 +1074,7 @@ class MeshParts:
         joined = topology.global_shape(shape) if topology.coordinates else (0,)  # of no part, as ttnn has it
         whole = np.empty(joined, self.first.dtype.value_format.dtype)
         for number, at in enumerate(topology.coordinates):
-            copy(self.by_device[at].numpy(), whole[topology.device_window(number, shape).slices])
+            copy(self.by_device[at].numpy(), whole[topology.device_window(number, shape)])
         return whole
 
 
