@@ -332,7 +332,7 @@ class Certificate:
     best of `searched` candidates.
 
     >>> found = find_swizzle([np.arange(32) * 32, np.arange(32)])
-    >>> certificate.remedy, found.is_conflict_free, found.verify()
+    >>> found.remedy, found.is_conflict_free, found.verify()
     (Swizzle(5, 0, 5), True, True)
     """
 
@@ -423,7 +423,7 @@ def find_padding(
     aligned. If no padding is free of conflicts, the certificate has the one with the fewest wavefronts.
 
     >>> found = find_padding([np.arange(32) * 32], 32)
-    >>> certificate.remedy, found.is_conflict_free
+    >>> found.remedy, found.is_conflict_free
     (1, True)
     """
     if as_integer(row, "row") < 1:
