@@ -431,9 +431,7 @@ def _find_in_error(total: Totals, counts: Counts) -> list[HiddenError]:
         text = (
             f"B is A {'+' if shift > 0 else '-'} {abs(shift):.6g}, which is {_format_percent(parts['offset'] / whole)}"
         )
-        result.append(
-            HiddenError("offset", f"{text} of the squared error; PCC is the same for any offset", value=shift)
-        )
+        result.append(HiddenError("offset", f"{text} of the squared error; any offset has the same PCC", value=shift))
     share = counts.worst_error**2 / (total.squared_error * total.count)
     if share >= _NOTABLE_SHARE and total.count > 1 / FEW_SHARE:
         percent = _format_percent(min(1.0, share))

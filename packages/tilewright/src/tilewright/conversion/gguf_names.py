@@ -193,9 +193,7 @@ def name_gguf_model(metadata: Mapping[str, str], stored: Mapping[str, StoredTens
             continue
         renamed, module = _rename(architecture, name)
         if renamed in tensors:
-            raise FileFormatError(
-                f"the model has two tensors that Hugging Face names {renamed!r}; one of them is {name!r}"
-            )
+            raise FileFormatError(f"Hugging Face names two tensors of the model {renamed!r}; one is {name!r}")
         tensors[renamed] = replace(tensor, name=renamed)
         if tensor.format is not None:
             weights[renamed] = _undo_changes(architecture, module, stored_assembly(tensors[renamed]), config)

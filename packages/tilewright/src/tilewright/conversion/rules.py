@@ -420,9 +420,7 @@ class Settings:
             raise FormatError(f"expected one of {', '.join(SHARD_KINDS)} as shard, got {self.shard!r}")
         order = self.transpose if isinstance(self.transpose, (list, tuple)) else ()
         if not isinstance(self.transpose, (bool, list, tuple, type(None))) or any(type(n) is not int for n in order):
-            raise FormatError(
-                f"expected true, false, or an order such as [1, 0, 2] as transpose, got {self.transpose!r}"
-            )
+            raise FormatError(f"expected true, false or an order such as [1, 0] as transpose, got {self.transpose!r}")
         if self.each and self.value is None:
             raise FormatError(f"each = {self.each!r} needs a value, such as value = \"tensor(f'layers.{{k}}.w')\"")
         for stage in self.through or ():

@@ -742,7 +742,7 @@ class _Checkpoint:
         count = scales.shape[-1] if scales.shape else 0
         if scales.shape[:-1] != tuple(lead) or not count:
             raise _RefusedError(
-                f"expected a scale for each group of each row of {_describe(codes)}, got {_describe(scales)}"
+                f"expected a scale per group of each row of {_describe(codes)}, got {_describe(scales)}"
             )
         if is_e8m0:
             bits, rest = divmod(8 * width, count * _MX_GROUP)
@@ -755,12 +755,10 @@ class _Checkpoint:
             name = "mxfp4" if bits == 4 else "mxfp6_e2m3"
             return ScaledCodes(name, shape, table, rows, as_bytes(scales), (1, _MX_GROUP), is_e8m0=True)
         if _type_of(scales) != "float8_e4m3":
-            raise _RefusedError(
-                f"expected scales of type float8_e4m3 or uint8 for packed codes, got {_describe(scales)}"
-            )
+            raise _RefusedError(f"packed codes need scales of type float8_e4m3 or uint8, got {_describe(scales)}")
         if 2 * width != count * _NVFP4_GROUP:
             raise _RefusedError(
-                f"{2 * width} columns need {2 * width / _NVFP4_GROUP:g} scales of groups of 16, got {count}"
+                f"{2 * width} columns need {2 * width / _NVFP4_GROUP:g} scales, one per 16, got {count}"
             )
         divisor, factor = self._find(f"{base}_global_scale"), self._find(f"{base}_scale_2")
         chosen = divisor if divisor is not None else factor
@@ -789,7 +787,7 @@ class _Checkpoint:
             raise _RefusedError(f"its columns are in another order (see {base}_g_idx), {_NOT_READ}")
         if len(words.shape) < 2 or _type_of(scales) not in _SCALES:
             raise _RefusedError(
-                f"expected packed rows, and scales of floats; got {_describe(words)} and {_describe(scales)}"
+                f"expected packed rows and float scales, got {_describe(words)} and {_describe(scales)}"
             )
         *lead, count = words.shape
         shape = self._packed_shape(base, lead)
@@ -834,9 +832,7 @@ class _Checkpoint:
         configured = [] if self.config is None else self.config.values(lambda scheme: scheme.bits)
         if shape is None:
             if len(configured) != 1:
-                raise _RefusedError(
-                    "packed integers need a '..._shape' beside them, or a config.json that says their bits"
-                )
+                raise _RefusedError("packed integers need a '..._shape' beside them, or their bits in config.json")
             return int(configured[0])
         fitting = [bits for bits in range(1, 9) if words in _row_words(shape[-1], bits)]
         chosen = [bits for bits in fitting if bits in configured] or fitting

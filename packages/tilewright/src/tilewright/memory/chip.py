@@ -75,7 +75,7 @@ class Chip:
             raise MemoryConfigError(f"{self.name}: expected dispatch 'fast' or 'slow', got {self.dispatch!r}")
         if self.harvested_from not in ("rows", "columns"):
             raise MemoryConfigError(
-                f"{self.name}: expected harvested_from 'rows' or 'columns', got {self.harvested_from!r}"
+                f"{self.name}: harvested_from must be 'rows' or 'columns', got {self.harvested_from!r}"
             )
         across, down = self.compute_grid
         if min(across, down, self.dram_banks) < 1:
