@@ -26,7 +26,7 @@ BUDGET = {
         "files": (5470, 19),
         "formats": (1460, 5),
         "layout": (3660, 14),
-        "memory": (3240, 14),
+        "memory": (3230, 14),
         "mojo": (3410, 15),
         "notation": (3370, 10),
         "tensor": (2440, 7),

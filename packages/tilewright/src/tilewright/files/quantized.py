@@ -634,9 +634,6 @@ class _Checkpoint:
         assert joined is not None
         return joined
 
-    def _find(self, name: str) -> StoredTensor | None:
-        return self.tensors.get(name)
-
     def _expect(self, name: str) -> StoredTensor:
         tensor = self.tensors.get(name)
         if tensor is None:
@@ -645,7 +642,7 @@ class _Checkpoint:
 
     def _join_blocks(self, base: str, codes: StoredTensor) -> ScaledCodes | None:
         """Return the MXFP4 experts of gpt-oss: blocks of 16 bytes, the last two dimensions merge."""
-        scales = self._find(f"{base}_scales")
+        scales = self.tensors.get(f"{base}_scales")
         is_mxfp4 = self.config is not None and self.config.method == "mxfp4"
         if _type_of(codes) != "uint8" or (scales is None and not is_mxfp4):
             return None
@@ -661,7 +658,7 @@ class _Checkpoint:
 
     def _join_torchao(self, base: str, codes: StoredTensor) -> ScaledCodes | None:
         """Return a tensor of torchao, whose scales are exponents."""
-        scales = self._find(f"{base}_scale")
+        scales = self.tensors.get(f"{base}_scale")
         if scales is None or _type_of(codes) not in _CODES:
             return None
         return self._scale_codes(base, codes, scales)
@@ -719,7 +716,7 @@ class _Checkpoint:
             raise _RefusedError(f"expected scales of type float32, bfloat16 or float16, got {_describe(scales)}")
         table = _INT8 if code == "int8" else CodeTable(_FLOAT8[code], 8)
         grid, group = self._fit_scales(codes.shape, scales, _MX_GROUP if is_e8m0 else None)
-        zeros = self._find(f"{base}_zero_point")
+        zeros = self.tensors.get(f"{base}_zero_point")
         if zeros is not None:
             zeros = _reshape_grid(zeros, grid, f"{base}_zero_point")
         is_mx = is_e8m0 and group == (1, _MX_GROUP)
@@ -760,7 +757,7 @@ class _Checkpoint:
             raise _RefusedError(
                 f"{2 * width} columns need {2 * width / _NVFP4_GROUP:g} scales, one per 16, got {count}"
             )
-        divisor, factor = self._find(f"{base}_global_scale"), self._find(f"{base}_scale_2")
+        divisor, factor = self.tensors.get(f"{base}_global_scale"), self.tensors.get(f"{base}_scale_2")
         chosen = divisor if divisor is not None else factor
         if chosen is None:
             raise _RefusedError(
@@ -794,7 +791,7 @@ class _Checkpoint:
         bits = self._packed_bits(shape, count)
         shape = (*lead, count * 32 // bits) if shape is None else shape
         grid, group = self._fit_scales(shape, scales, None)
-        zeros = self._find(f"{base}_zero_point")
+        zeros = self.tensors.get(f"{base}_zero_point")
         packed_zeros = zeros is not None and _type_of(zeros) == "int32"
         if zeros is not None and not packed_zeros:
             zeros = _reshape_grid(zeros, grid, zeros.name)
@@ -812,12 +809,12 @@ class _Checkpoint:
             group,
             zeros=zeros,
             zeros_are_packed=packed_zeros,
-            shape_section=self._find(f"{base}_shape"),
+            shape_section=self.tensors.get(f"{base}_shape"),
         )
 
     def _packed_shape(self, base: str, lead: Sequence[int]) -> tuple[int, ...] | None:
         """Return the shape that a tensor beside packed integers holds."""
-        stored = self._find(f"{base}_shape")
+        stored = self.tensors.get(f"{base}_shape")
         if stored is None:
             return None
         if len(stored.shape) != 1 or not 2 <= stored.size <= 8 or _type_of(stored) not in ("int64", "int32"):

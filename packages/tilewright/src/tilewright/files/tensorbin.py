@@ -713,7 +713,7 @@ def parse_file_start(data: bytes | memoryview, size: int) -> tuple[TensorbinHead
     view = memoryview(data)
     if len(view) < SIZE_BYTES:
         raise FileFormatError(
-            f"not a tensorbin file: {len(view)} bytes are fewer than the {SIZE_BYTES} of the header size"
+            f"not a tensorbin file: {len(view)} bytes are too few for the {SIZE_BYTES}-byte header size"
         )
     header_size = int.from_bytes(view[:SIZE_BYTES], "little")
     if header_size % SIZE_BYTES or header_size > size - SIZE_BYTES:

@@ -379,10 +379,7 @@ def _chip_files() -> dict[str, Path]:
     return known
 
 
-@lru_cache(maxsize=64)
-def _cached_chip(name: str) -> Chip:
-    return Chip.named(name)
-
+_cached_chip = lru_cache(maxsize=64)(Chip.named)
 
 _KEYS = {
     "the description": "name arch also cores l1 dram noc",
