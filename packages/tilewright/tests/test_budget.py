@@ -16,7 +16,7 @@ MODULES = "(modules)"  # the files beside a distribution's packages
 # At most so many code lines and files in each package of each distribution.
 BUDGET = {
     "tilewright": {
-        "(modules)": (1020, 15),
+        "(modules)": (1040, 15),
         "analysis": (1550, 6),
         "cli": (3250, 20),
         "conversion": (6690, 16),
