@@ -19,7 +19,7 @@ BUDGET = {
         "(modules)": (1040, 15),
         "analysis": (1550, 6),
         "cli": (3250, 20),
-        "conversion": (6690, 16),
+        "conversion": (6670, 16),
         "copying": (2210, 8),
         "cute": (1330, 6),
         "explorer": (1280, 9),

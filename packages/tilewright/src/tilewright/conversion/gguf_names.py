@@ -155,12 +155,13 @@ _LABEL = re.compile(r"(-\d{5}-of-\d{5})?\.gguf$|[-._](GGUF|I?Q\d\w*|TQ\d_\d|MXFP
 
 @dataclass(frozen=True)
 class NamedModel:
-    """A GGUF model under the names of Hugging Face: its config, its stored tensors, and how weights are made of them.
+    """A model under the names of Hugging Face: its config, its stored tensors, and how weights are made of them.
 
-    `weights` has an assembly for every name; its sources are names of `tensors`. `notes` are about the metadata.
+    `weights` has assemblies over `tensors`, where a weight is not a tensor as it is stored. `notes` are about the
+    metadata.
     """
 
-    config: Config
+    config: Mapping[str, Any]
     tensors: Mapping[str, StoredTensor]
     weights: Mapping[str, Assembly]
     notes: tuple[str, ...] = ()
