@@ -30,7 +30,7 @@ LAYERS = {
         "_integers": "division and rounding of integers",
         "_text": "tables, sizes and words as text; a cursor over text",
         "_files": "files and folders replaced atomically; memory maps",
-        "_json": "strict JSON",
+        "_json": "strict JSON; TOML",
         "plugins": "chips, formats, readers, recipes, verbs, scenes and engines of other distributions",
         "findings": "what a check found: one class, one JSON form, one text",
         "_dialect": "`unwrap`: from a dialect object to the native one",

@@ -11,7 +11,7 @@ import json
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from pathlib import Path
@@ -32,7 +32,6 @@ from ..files import (
     RefusedTensor,
     SourceFile,
     StoredTensor,
-    TensorFile,
     find_checkpoint_folder,
     is_url,
     open_model_file,
@@ -343,30 +342,14 @@ class Checkpoint:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, source: FilePath, config: Mapping[str, Any], tensors: Mapping[str, StoredTensor]) -> Checkpoint:
-        """Return the checkpoint at a path, with the content of its config.json and its opened tensors."""
-        numbers = {name: tensor for name, tensor in tensors.items() if tensor.format is not None}
-        is_quantized = any(isinstance(tensor, QuantizedTensor) for tensor in tensors.values())
-        ignored = bool(config.get("quantization_config")) and not is_quantized
-        return cls(
-            _spell_checkpoint(source),
-            config,
-            {name: stored_assembly(tensor) for name, tensor in numbers.items()},
-            {name: format_of(tensor.dtype) for name, tensor in numbers.items()},
-            tuple([name for name in tensors if name not in numbers]),
-            ("config.json has a quantization_config, but no tensor is quantised: it is not used",) * ignored,
-        )
-
-    @classmethod
-    def of_gguf(cls, source: FilePath, model: NamedModel) -> Checkpoint:
-        """Return the checkpoint of a GGUF model at a path."""
+    def of(cls, spelling: str, model: NamedModel, notes: Iterable[str] = ()) -> Checkpoint:
+        """Return the checkpoint with a user's `spelling`, and the config and tensors of a model."""
         numbers = {name: tensor for name, tensor in model.tensors.items() if tensor.format is not None}
         whole = {name: stored_assembly(tensor) for name, tensor in numbers.items()}
         formats = {name: format_of(tensor.dtype) for name, tensor in numbers.items()}
         formats |= {name: formats[value.sources[0]] for name, value in model.weights.items()}
         unread = tuple([name for name in model.tensors if name not in numbers])
-        tensors = {**whole, **model.weights}
-        return cls(model_spelling(_spell_checkpoint(source)), model.config, tensors, formats, unread, model.notes)
+        return cls(spelling, model.config, {**whole, **model.weights}, formats, unread, (*model.notes, *notes))
 
     @property
     def sources(self) -> list[str]:
@@ -772,18 +755,17 @@ def open_checkpoint(
         model = name_gguf_model(tensors.metadata, tensors)
         if "vocab_size" not in model.config:
             raise FileFormatError(f"{source} has no tensor 'token_embd.weight'; use a file with all tensors")
-        return _with_notes(Checkpoint.of_gguf(source, model), tensors), model.tensors
+        return Checkpoint.of(model_spelling(_spell_checkpoint(source)), model, tensors.notes), model.tensors
     for tensor in tensors.values():
         if isinstance(tensor, RefusedTensor):  # a weight; what has no number format for another reason may not be one
             raise FormatError(f"{tensor.name} cannot be read: {tensor.problem}")
     if config is None:
         raise FileFormatError(f"{source} has no config.json; give the directory of a Hugging Face model")
-    return _with_notes(Checkpoint.of(source, config, tensors), tensors), tensors
-
-
-def _with_notes(checkpoint: Checkpoint, file: TensorFile) -> Checkpoint:
-    """Return a checkpoint that also lists the content of its files, and the parts that were not read."""
-    return replace(checkpoint, notes=(*checkpoint.notes, *file.notes))
+    is_quantized = any(isinstance(tensor, QuantizedTensor) for tensor in tensors.values())
+    is_ignored = config.get("quantization_config") and not is_quantized
+    notes = ["config.json has a quantization_config, but no tensor is quantised: it is not used"] if is_ignored else []
+    model = NamedModel(config, tensors, {}, tuple(notes))
+    return Checkpoint.of(_spell_checkpoint(source), model, tensors.notes), tensors
 
 
 def model_name(source: FilePath) -> str:

@@ -360,8 +360,7 @@ def fit(
         trace_region_size: bytes reserved in all DRAM.
         machine: the machine, such as "N300", whose weight cache of the checkpoint `request` is to fit.
         options: with a machine, the options of `plan_cache`; otherwise arguments of `TensorSpec` for tensors in files
-        that do
-            not place them.
+            that do not place them.
 
     >>> import tempfile, numpy
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -431,9 +431,7 @@ def _find_in_error(total: Totals, counts: Counts) -> list[HiddenError]:
         text = (
             f"B is A {'+' if shift > 0 else '-'} {abs(shift):.6g}, which is {_format_percent(parts['offset'] / whole)}"
         )
-        result.append(
-            HiddenError("offset", f"{text} of the squared error; PCC is the same for any offset", value=shift)
-        )
+        result.append(HiddenError("offset", f"{text} of the squared error; any offset has the same PCC", value=shift))
     share = counts.worst_error**2 / (total.squared_error * total.count)
     if share >= _NOTABLE_SHARE and total.count > 1 / FEW_SHARE:
         percent = _format_percent(min(1.0, share))
@@ -447,12 +445,14 @@ def _find_outliers(moments: Moments, total: Totals) -> list[HiddenError]:
     if total.pcc is None or total.count < 1 / FEW_SHARE:
         return []
     lowest, top = moments.largest_bins(FEW_SHARE), moments.highest_bin()
-    shares = [_variance_share(total, moments.total(below=bin_)) for bin_ in range(lowest, top + 1)]
+    rests = [moments.total(below=bin_) for bin_ in range(lowest, top + 1)]
+    whole = total.count * total.variance_a
+    shares = [1.0 - rest.count * rest.variance_a / whole for rest in rests]  # of the variance, outside of the rest
     if not shares or shares[0] < _NOTABLE_SHARE:
         return []
     # the fewest elements with nearly the same share
     chosen = max(k for k, share in enumerate(shares) if share >= 0.95 * shares[0])
-    rest = moments.total(below=lowest + chosen)
+    rest = rests[chosen]
     without = rest.pcc
     if not rest.count or (without is not None and 1.0 - without <= 2.0 * (1.0 - total.pcc) + 1e-6):
         return []
@@ -461,11 +461,6 @@ def _find_outliers(moments: Moments, total: Totals) -> list[HiddenError]:
     large = f"{_count_elements(few, 'large ')} ({_format_percent(few / total.count)})"
     text = f"{large} make {_format_percent(shares[chosen])} of the variance"
     return [HiddenError("outliers", f"{text}; without them {alone}", value=0.0 if without is None else without)]
-
-
-def _variance_share(total: Totals, rest: Totals) -> float:
-    """Return the share of the variance of the elements that are not in the rest."""
-    return 1.0 - rest.count * rest.variance_a / (total.count * total.variance_a)
 
 
 def summarize_pcc(pcc: float | None, relative_rms: float, findings: list[HiddenError]) -> str:

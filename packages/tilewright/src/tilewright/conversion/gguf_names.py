@@ -155,12 +155,13 @@ _LABEL = re.compile(r"(-\d{5}-of-\d{5})?\.gguf$|[-._](GGUF|I?Q\d\w*|TQ\d_\d|MXFP
 
 @dataclass(frozen=True)
 class NamedModel:
-    """A GGUF model under the names of Hugging Face: its config, its stored tensors, and how weights are made of them.
+    """A model under the names of Hugging Face: its config, its stored tensors, and how weights are made of them.
 
-    `weights` has an assembly for every name; its sources are names of `tensors`. `notes` are about the metadata.
+    `weights` has assemblies over `tensors`, where a weight is not a tensor as it is stored. `notes` are about the
+    metadata.
     """
 
-    config: Config
+    config: Mapping[str, Any]
     tensors: Mapping[str, StoredTensor]
     weights: Mapping[str, Assembly]
     notes: tuple[str, ...] = ()
@@ -193,9 +194,7 @@ def name_gguf_model(metadata: Mapping[str, str], stored: Mapping[str, StoredTens
             continue
         renamed, module = _rename(architecture, name)
         if renamed in tensors:
-            raise FileFormatError(
-                f"the model has two tensors that Hugging Face names {renamed!r}; one of them is {name!r}"
-            )
+            raise FileFormatError(f"Hugging Face names two tensors of the model {renamed!r}; one is {name!r}")
         tensors[renamed] = replace(tensor, name=renamed)
         if tensor.format is not None:
             weights[renamed] = _undo_changes(architecture, module, stored_assembly(tensors[renamed]), config)

@@ -420,9 +420,7 @@ class Settings:
             raise FormatError(f"expected one of {', '.join(SHARD_KINDS)} as shard, got {self.shard!r}")
         order = self.transpose if isinstance(self.transpose, (list, tuple)) else ()
         if not isinstance(self.transpose, (bool, list, tuple, type(None))) or any(type(n) is not int for n in order):
-            raise FormatError(
-                f"expected true, false, or an order such as [1, 0, 2] as transpose, got {self.transpose!r}"
-            )
+            raise FormatError(f"expected true, false or an order such as [1, 0] as transpose, got {self.transpose!r}")
         if self.each and self.value is None:
             raise FormatError(f"each = {self.each!r} needs a value, such as value = \"tensor(f'layers.{{k}}.w')\"")
         for stage in self.through or ():
@@ -722,7 +720,9 @@ def choose_target(output: OutputTensor, for_all: Settings, to: str) -> Conversio
     shape = tuple([source.value.shape[d] for d in order]) if mesh is None else mesh.part_shape
     usual = "row_major" if to == "npy" or dtype.name in _UNTILED_FORMATS else "tile"
     layout = PageLayout.of(usual if both.layout is None or to == "npy" else both.layout)
-    tile = _choose_tile(both) if layout is PageLayout.TILE else None  # tile settings do not apply to row-major tensors
+    tile = None  # tile settings do not apply to row-major tensors
+    if layout is PageLayout.TILE:
+        tile = both.tile if isinstance(both.tile, Tile) else Tile(both.tile or (32, 32), bool(both.transpose_tile))
     chip = None if both.chip is None else Chip.of(both.chip)
     spec = TensorSpec(shape, dtype, layout, tile, _choose_memory(both, chip, to), chip)
     if to == "tensorbin" and not spec.nbytes:
@@ -848,13 +848,6 @@ def dimension_order(rank: int, transpose: object) -> tuple[int, ...]:
     if sorted(order) != list(unpermuted):
         raise LayoutError(f"transpose = {list(transpose)} is not a permutation of the {rank} dimensions")
     return order
-
-
-def _choose_tile(settings: Settings) -> Tile:
-    shape = settings.tile
-    if isinstance(shape, Tile):
-        return shape
-    return Tile((32, 32) if shape is None else tuple(shape), bool(settings.transpose_tile))
 
 
 def _choose_memory(settings: Settings, chip: Chip | None, to: str) -> Any:

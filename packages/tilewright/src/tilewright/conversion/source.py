@@ -18,7 +18,7 @@ from functools import cache, cached_property, lru_cache
 from math import inf, prod
 from pathlib import Path
 from threading import Condition, Lock
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import ml_dtypes
 import numpy as np
@@ -570,22 +570,10 @@ def update_hashes(streams: list[tuple[Hash, Any]]) -> None:
         last.update(_as_buffer(data))
 
 
+Hash: TypeAlias = "PairedHash | hashlib._Hash"
+
 _BLOCK = 64
 _START = (0x6A09E667, 0xBB67AE85, 0x3C6EF372, 0xA54FF53A, 0x510E527F, 0x9B05688C, 0x1F83D9AB, 0x5BE0CD19)
-
-
-class Hash(Protocol):
-    """The interface of hashlib's hashes.
-
-    >>> isinstance(new_hash().hexdigest(), str)
-    True
-    """
-
-    def update(self, data: bytes | memoryview, /) -> None:
-        """Add bytes."""
-
-    def hexdigest(self) -> str:
-        """Return the hash of all bytes so far."""
 
 
 def new_hash() -> Hash:

@@ -243,9 +243,7 @@ class ExistingOutput:
         outputs = {final_path(out, item.slot).resolve() for item in self.plan.items}
         sources = {tensor.path for item in self.plan.items for tensor in item.source.tensors.values()}
         for source in {path.resolve() for path in sources} & outputs:
-            raise FileExistsError(
-                errno.EEXIST, "also a source, which would be replaced; choose another output", str(source)
-            )
+            raise FileExistsError(errno.EEXIST, "a source, which would be replaced; choose another output", str(source))
         if out.is_dir() if self.plan.is_single_file else out.exists() and not out.is_dir():
             problem = "a directory, but one file is to be written" if self.plan.is_single_file else "not a directory"
             raise FileExistsError(errno.EEXIST, f"{problem}; choose another output", str(out))

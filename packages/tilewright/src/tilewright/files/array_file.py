@@ -211,9 +211,7 @@ def _open_hdf5(name: ArrayName, writing: bool) -> Any:
     if not isinstance(dataset, h5py.Dataset):
         names: list[str] = []
         file.visititems(lambda path, item: names.append(path) if isinstance(item, h5py.Dataset) else None)
-        raise FileFormatError(
-            f"{name.path} has no dataset {name.dataset!r}; it has {', '.join(names[:8]) or 'none at all'}"
-        )
+        raise FileFormatError(f"{name.path} has no dataset {name.dataset!r}; it has {', '.join(names[:8]) or 'none'}")
     return dataset
 
 

@@ -196,9 +196,7 @@ def _read_version(header: RangeReader) -> int:
     if version in VERSIONS:
         return version
     if int.from_bytes(version.to_bytes(4, "little"), "big") in VERSIONS:
-        raise FileFormatError(
-            "the file is big-endian GGUF, which tilewright does not read; convert it to little-endian"
-        )
+        raise FileFormatError("the file is big-endian GGUF, which is not read; convert it to little-endian")
     remedy = "; convert the model again with a newer llama.cpp" if version == 1 else ""
     raise FileFormatError(f"GGUF version {version} is not supported; expected 2 or 3{remedy}")
 
@@ -300,7 +298,7 @@ def count_block_bytes(ggml_type: GgmlType, shape: tuple[int, ...], name: str) ->
     """
     if not shape or shape[-1] % ggml_type.elements:
         raise FileFormatError(
-            f"tensor {name[:80]!r} has shape {list(shape)}; rows must be multiples of {ggml_type.elements}"
+            f"tensor {name[:80]!r} of shape {list(shape)} needs rows of multiples of {ggml_type.elements}"
         )
     return prod(shape) // ggml_type.elements * ggml_type.nbytes
 

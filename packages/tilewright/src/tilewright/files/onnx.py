@@ -282,9 +282,7 @@ class _TensorMessage:
             try:
                 beside[location] = self._file.open_beside(location)
             except FileNotFoundError:
-                raise FileFormatError(
-                    f"the data of {self.name[:80]!r} is in {location!r}, which does not exist"
-                ) from None
+                raise FileFormatError(f"data of {self.name[:80]!r} are in {location!r}, which does not exist") from None
         file = beside[location]
         start = self._external_integer("offset", 0)
         size = self._external_integer("length", file.size - start)

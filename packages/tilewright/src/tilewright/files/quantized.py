@@ -634,9 +634,6 @@ class _Checkpoint:
         assert joined is not None
         return joined
 
-    def _find(self, name: str) -> StoredTensor | None:
-        return self.tensors.get(name)
-
     def _expect(self, name: str) -> StoredTensor:
         tensor = self.tensors.get(name)
         if tensor is None:
@@ -645,7 +642,7 @@ class _Checkpoint:
 
     def _join_blocks(self, base: str, codes: StoredTensor) -> ScaledCodes | None:
         """Return the MXFP4 experts of gpt-oss: blocks of 16 bytes, the last two dimensions merge."""
-        scales = self._find(f"{base}_scales")
+        scales = self.tensors.get(f"{base}_scales")
         is_mxfp4 = self.config is not None and self.config.method == "mxfp4"
         if _type_of(codes) != "uint8" or (scales is None and not is_mxfp4):
             return None
@@ -661,7 +658,7 @@ class _Checkpoint:
 
     def _join_torchao(self, base: str, codes: StoredTensor) -> ScaledCodes | None:
         """Return a tensor of torchao, whose scales are exponents."""
-        scales = self._find(f"{base}_scale")
+        scales = self.tensors.get(f"{base}_scale")
         if scales is None or _type_of(codes) not in _CODES:
             return None
         return self._scale_codes(base, codes, scales)
@@ -719,7 +716,7 @@ class _Checkpoint:
             raise _RefusedError(f"expected scales of type float32, bfloat16 or float16, got {_describe(scales)}")
         table = _INT8 if code == "int8" else CodeTable(_FLOAT8[code], 8)
         grid, group = self._fit_scales(codes.shape, scales, _MX_GROUP if is_e8m0 else None)
-        zeros = self._find(f"{base}_zero_point")
+        zeros = self.tensors.get(f"{base}_zero_point")
         if zeros is not None:
             zeros = _reshape_grid(zeros, grid, f"{base}_zero_point")
         is_mx = is_e8m0 and group == (1, _MX_GROUP)
@@ -742,7 +739,7 @@ class _Checkpoint:
         count = scales.shape[-1] if scales.shape else 0
         if scales.shape[:-1] != tuple(lead) or not count:
             raise _RefusedError(
-                f"expected a scale for each group of each row of {_describe(codes)}, got {_describe(scales)}"
+                f"expected a scale per group of each row of {_describe(codes)}, got {_describe(scales)}"
             )
         if is_e8m0:
             bits, rest = divmod(8 * width, count * _MX_GROUP)
@@ -755,14 +752,12 @@ class _Checkpoint:
             name = "mxfp4" if bits == 4 else "mxfp6_e2m3"
             return ScaledCodes(name, shape, table, rows, as_bytes(scales), (1, _MX_GROUP), is_e8m0=True)
         if _type_of(scales) != "float8_e4m3":
-            raise _RefusedError(
-                f"expected scales of type float8_e4m3 or uint8 for packed codes, got {_describe(scales)}"
-            )
+            raise _RefusedError(f"packed codes need scales of type float8_e4m3 or uint8, got {_describe(scales)}")
         if 2 * width != count * _NVFP4_GROUP:
             raise _RefusedError(
-                f"{2 * width} columns need {2 * width / _NVFP4_GROUP:g} scales of groups of 16, got {count}"
+                f"{2 * width} columns need {2 * width / _NVFP4_GROUP:g} scales, one per 16, got {count}"
             )
-        divisor, factor = self._find(f"{base}_global_scale"), self._find(f"{base}_scale_2")
+        divisor, factor = self.tensors.get(f"{base}_global_scale"), self.tensors.get(f"{base}_scale_2")
         chosen = divisor if divisor is not None else factor
         if chosen is None:
             raise _RefusedError(
@@ -789,14 +784,14 @@ class _Checkpoint:
             raise _RefusedError(f"its columns are in another order (see {base}_g_idx), {_NOT_READ}")
         if len(words.shape) < 2 or _type_of(scales) not in _SCALES:
             raise _RefusedError(
-                f"expected packed rows, and scales of floats; got {_describe(words)} and {_describe(scales)}"
+                f"expected packed rows and float scales, got {_describe(words)} and {_describe(scales)}"
             )
         *lead, count = words.shape
         shape = self._packed_shape(base, lead)
         bits = self._packed_bits(shape, count)
         shape = (*lead, count * 32 // bits) if shape is None else shape
         grid, group = self._fit_scales(shape, scales, None)
-        zeros = self._find(f"{base}_zero_point")
+        zeros = self.tensors.get(f"{base}_zero_point")
         packed_zeros = zeros is not None and _type_of(zeros) == "int32"
         if zeros is not None and not packed_zeros:
             zeros = _reshape_grid(zeros, grid, zeros.name)
@@ -814,12 +809,12 @@ class _Checkpoint:
             group,
             zeros=zeros,
             zeros_are_packed=packed_zeros,
-            shape_section=self._find(f"{base}_shape"),
+            shape_section=self.tensors.get(f"{base}_shape"),
         )
 
     def _packed_shape(self, base: str, lead: Sequence[int]) -> tuple[int, ...] | None:
         """Return the shape that a tensor beside packed integers holds."""
-        stored = self._find(f"{base}_shape")
+        stored = self.tensors.get(f"{base}_shape")
         if stored is None:
             return None
         if len(stored.shape) != 1 or not 2 <= stored.size <= 8 or _type_of(stored) not in ("int64", "int32"):
@@ -834,9 +829,7 @@ class _Checkpoint:
         configured = [] if self.config is None else self.config.values(lambda scheme: scheme.bits)
         if shape is None:
             if len(configured) != 1:
-                raise _RefusedError(
-                    "packed integers need a '..._shape' beside them, or a config.json that says their bits"
-                )
+                raise _RefusedError("packed integers need a '..._shape' beside them, or their bits in config.json")
             return int(configured[0])
         fitting = [bits for bits in range(1, 9) if words in _row_words(shape[-1], bits)]
         chosen = [bits for bits in fitting if bits in configured] or fitting

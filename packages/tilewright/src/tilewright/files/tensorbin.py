@@ -137,9 +137,7 @@ class FlatTable:
         count = _read_integer(self._data, "I", at, "a vector")
         _validate_range(self._data, at + _WORD, count * _WORD, f"a vector of {count} entries")
         if max_count is not None and count > max_count:
-            raise FileFormatError(
-                f"field {field} of the table at {self._at} has {count} entries, more than {max_count}"
-            )
+            raise FileFormatError(f"field {field} of table {self._at} has {count} entries, more than {max_count}")
         return at + _WORD, count
 
     def numbers(self, field: int, max_count: int | None = None) -> tuple[int, ...]:
@@ -383,9 +381,7 @@ def _parse_topology(table: FlatTable, mesh_shape: tuple[int, ...]) -> Topology:
     distribution = _require(table.table(0), "distribution shape").numbers(0, _MAX_DIMENSIONS)
     count = table.count(1, _MAX_DIMENSIONS)
     if count != len(distribution):
-        raise FileFormatError(
-            f"expected {len(distribution)} placements for distribution {list(distribution)}, got {count}"
-        )
+        raise FileFormatError(f"expected a placement per entry of distribution {list(distribution)}, got {count}")
     placements = tuple([_parse_placement(table.entry(1, k)) for k in range(count)])
     coordinates: dict[Coordinate, None] = {}
     for k in range(table.count(2)):

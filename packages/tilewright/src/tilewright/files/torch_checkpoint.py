@@ -651,9 +651,7 @@ def _named_items(prefix: str, value: object) -> Iterator[tuple[str, Any]]:
     pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, (list, tuple)) else ()
     for key, inner in pairs:
         if isinstance(key, str) and len(prefix) + len(key) > _MAX_NAME_LENGTH:
-            raise FileFormatError(
-                f"a name that starts with {(prefix + key[:80])[:80]!r} is longer than {_MAX_NAME_LENGTH}"
-            )
+            raise FileFormatError(f"the name {(prefix + key[:80])[:80]!r}... is longer than {_MAX_NAME_LENGTH}")
         yield f"{prefix}{key}", inner
 
 

@@ -361,9 +361,7 @@ class BlockFormat(NumberFormat):
         total = tiles * tile_elements
         wanted = total if count is None else as_integer(count, f"{self.name}: count")
         if not 0 <= wanted <= total:
-            raise FormatError(
-                f"{self.name}: expected a count from 0 to {total}, the elements of {tiles} tiles, got {wanted}"
-            )
+            raise FormatError(f"{self.name}: expected a count from 0 to {total}, all of {tiles} tiles, got {wanted}")
         rows = packed.reshape(tiles, sections.total)
         out = np.empty(total, dtype=np.float32)
         for chunk, part, first in self._chunks(tiles, tile_elements):
@@ -405,9 +403,7 @@ class BlockFormat(NumberFormat):
         with np.errstate(all="ignore"):
             factor = float(np.float32(tensor_scale))
         if not self.tensor_scaled and factor != 1.0:
-            raise FormatError(
-                f"{self.name} has no tensor scale, got tensor_scale={tensor_scale}; leave it out, or use nvfp4"
-            )
+            raise FormatError(f"{self.name} has no tensor scale, got {tensor_scale}; leave it out, or use nvfp4")
         if not 0.0 < factor < float("inf"):
             raise FormatError(f"{self.name}: tensor_scale must be positive and finite as a float32, got {tensor_scale}")
         return factor

@@ -250,9 +250,7 @@ class Allocator(Drawable):
             return
         region = self._region(allocation.buffer_type)
         if region.allocations.get(allocation.address) != allocation:
-            raise MemoryConfigError(
-                f"{allocation} is not allocated: it was freed already, or belongs to another allocator"
-            )
+            raise MemoryConfigError(f"{allocation} is not allocated: it was freed already, or is of another allocator")
         del region.allocations[allocation.address]
         region.free(allocation.address, allocation.end)
 

@@ -75,7 +75,7 @@ class Chip:
             raise MemoryConfigError(f"{self.name}: expected dispatch 'fast' or 'slow', got {self.dispatch!r}")
         if self.harvested_from not in ("rows", "columns"):
             raise MemoryConfigError(
-                f"{self.name}: expected harvested_from 'rows' or 'columns', got {self.harvested_from!r}"
+                f"{self.name}: harvested_from must be 'rows' or 'columns', got {self.harvested_from!r}"
             )
         across, down = self.compute_grid
         if min(across, down, self.dram_banks) < 1:
@@ -379,10 +379,7 @@ def _chip_files() -> dict[str, Path]:
     return known
 
 
-@lru_cache(maxsize=64)
-def _cached_chip(name: str) -> Chip:
-    return Chip.named(name)
-
+_cached_chip = lru_cache(maxsize=64)(Chip.named)
 
 _KEYS = {
     "the description": "name arch also cores l1 dram noc",

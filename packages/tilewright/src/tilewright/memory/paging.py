@@ -239,9 +239,7 @@ def _shard_cores(grid: tuple[int, ...], shard: tuple[int, ...], sharding: NdShar
     if sharding.distribution is not ShardDistribution.GRID_2D:
         return sharding.grid.cores(row_wise)
     if len(shard) > 2:
-        raise MemoryConfigError(
-            f"grid_2d needs a shard shape of rank 1 or 2, got {list(sharding.shape)}; use round_robin_1d"
-        )
+        raise MemoryConfigError(f"grid_2d needs shards of rank 1 or 2, got {list(sharding.shape)}; use round_robin_1d")
     if len(sharding.grid) != 1:
         raise MemoryConfigError(
             f"grid_2d needs a single range of cores, got {len(sharding.grid)} ranges {sharding.grid}; use their"
