@@ -17,7 +17,7 @@ MODULES = "(modules)"  # the files beside a distribution's packages
 BUDGET = {
     "tilewright": {
         "(modules)": (1040, 15),
-        "analysis": (1490, 6),
+        "analysis": (1480, 6),
         "cli": (3120, 20),
         "conversion": (6860, 16),
         "copying": (2210, 8),

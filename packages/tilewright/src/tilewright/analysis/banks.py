@@ -356,7 +356,7 @@ class Certificate:
         """The wavefronts that are left beyond the ideal ones."""
         return sum(self.wavefronts) - sum(self.ideal)
 
-    def place(self, offsets: object) -> int | Array:
+    def place(self, offsets: object) -> int | Any:
         """Return where the remedy puts elements: offsets of unswizzled memory, as integers or arrays."""
         return _place(self.remedy, self.row, offsets)
 

@@ -145,7 +145,7 @@ def _order_of_addresses(grid: Grid) -> list[Any]:
     """Return the contents of the cells of a memory, in the order of their addresses."""
     names = [field.name for field in grid.fields]
     cells: Sequence[int] = range(len(grid.link))
-    if "offset" in names:  # a grid of coordinates, painted by place
+    if "offset" in names:  # a grid of coordinates, colored by offset
         offsets = grid.field("offset").values
         cells = sorted(cells, key=lambda cell: (offsets[cell] is None, offsets[cell]))
     return list(dict.fromkeys(grid.link[cell] for cell in cells if grid.link[cell] is not None))

@@ -2,7 +2,7 @@
 """A scene as one self-contained HTML file, for keyboard and mouse, light or dark.
 
 The panels are SVG; the script only moves a mark. Pointing at a cell shows its attributes and marks all cells linked
-to it, such as an element and its place in memory.
+to it, such as an element and its address.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ def tiled_memory_grid(
 def memory_grid(
     grid: Grid,
     elements: list[str],
-    place_tables: dict[str, Any],
+    positions: dict[str, Any],
     link: NDArray[Any],
     valid: NDArray[Any],
     scalars: tuple[int, ...] = (0,),
@@ -99,10 +99,10 @@ def memory_grid(
         return None
     which = np.repeat(here, len(scalars))  # the cell of each scalar
     tables = {
-        name: (table.reshape(-1)[here][:, None] + np.array(scalars)).reshape(-1) for name, table in place_tables.items()
+        name: (table.reshape(-1)[here][:, None] + np.array(scalars)).reshape(-1) for name, table in positions.items()
     }
-    first = next(iter(place_tables))
-    at, shape, names = _arrange_memory(tables, grid.columns, _row_step(place_tables[first]))
+    first = next(iter(positions))
+    at, shape, names = _arrange_memory(tables, grid.columns, _row_step(positions[first]))
     count = shape[0] * shape[1]
     if count > _MAX_CELLS:
         return None
@@ -509,7 +509,7 @@ def _worst_access(sheet: LayoutGrid, axis: int, itemsize: int, banks: int, width
 def plan_scene(plan: Plan, *, side: int = MAX_SIDE, **options: Unpack[SceneOptions]) -> Scene:
     """Return both memories of a `plan`, painted by where elements lie in the source, so that the copy can be followed.
 
-    Memories with more than `side` rows or columns are shown as coordinates, in blocks, painted by place. `options` are
+    Memories with more than `side` rows or columns are shown as coordinates, in blocks, colored by offset. `options` are
     the common scene options.
 
     >>> from tilewright import row_major, col_major
@@ -538,13 +538,13 @@ def plan_scene(plan: Plan, *, side: int = MAX_SIDE, **options: Unpack[SceneOptio
 
 
 def _color_by_source(before: Grid, after: Grid, titles: list[str]) -> tuple[Grid, ...]:
-    """Return both memories painted by the place in the source, and linked by element."""
+    """Return both memories colored by the offset in the source, and linked by element."""
     elements = before.field("element").values
-    place_of = {name: k for k, name in enumerate(elements) if name is not None}
+    offset_of = {name: k for k, name in enumerate(elements) if name is not None}
     grids = []
     for grid, title in zip((before, after), titles, strict=True):
         names = grid.field("element").values
-        source = tuple(place_of.get(name) for name in names)
+        source = tuple(offset_of.get(name) for name in names)
         fields = (grid.field("element"), Field("source", source, "ramp"))
         link = tuple(
             name if name is None or origin is not None else None for name, origin in zip(names, source, strict=True)
