@@ -377,7 +377,8 @@ class TransferTable:
         for operand in self._operands:
             fill = validate_fill(operand.fill, operand.endpoint.dtype) if operand.fill is not None else None
             fills.append(fill)
-            bases += [_base_address(operand.endpoint), fill.ctypes.data if isinstance(fill, np.ndarray) else 0]
+            base = operand.endpoint.tensor.address if isinstance(operand.endpoint, MemoryEndpoint) else 0
+            bases += [base, fill.ctypes.data if isinstance(fill, np.ndarray) else 0]
         outer, inner = ("source", "target") if self._importing else ("target", "source")
         copies[outer] += np.array(bases, np.int64)[table.origins]
         copies[inner] += np.array([operand.buffer.address for operand in self._operands], np.int64)[table.origins >> 1]
@@ -391,11 +392,6 @@ class TransferTable:
         addresses = table.spans * (_COPY_BYTES, 1) + (copies.ctypes.data, 0)
         self._copies = [(address, count) for address, count in addresses.tolist()]
         self._owners = table, copies, fills
-
-
-def _base_address(endpoint: Endpoint) -> int:
-    """Return the address that the copies of an endpoint are relative to; 0 if it has none."""
-    return endpoint.tensor.address if isinstance(endpoint, MemoryEndpoint) else 0
 
 
 _TABLES: dict[Any, CopyTable] = {}

@@ -101,8 +101,9 @@ def memory_grid(
     tables = {
         name: (table.reshape(-1)[here][:, None] + np.array(scalars)).reshape(-1) for name, table in positions.items()
     }
-    first = next(iter(positions))
-    at, shape, names = _arrange_memory(tables, grid.columns, _row_step(positions[first]))
+    across = next(iter(positions.values()))
+    row_stride = int(across[1, 0] - across[0, 0]) if len(across) > 1 else 0
+    at, shape, names = _arrange_memory(tables, grid.columns, row_stride)
     count = shape[0] * shape[1]
     if count > _MAX_CELLS:
         return None
@@ -139,13 +140,13 @@ def memory_grid(
 
 
 def _arrange_memory(
-    tables: dict[str, NDArray[Any]], columns: int, row_step: int
+    tables: dict[str, NDArray[Any]], columns: int, row_stride: int
 ) -> tuple[NDArray[Any], tuple[int, int], dict[str, Any]]:
     """Return the cell of each scalar, the rows and columns of cells, and the names of both and of their axes."""
     (first, across), *others = tables.items()
     if not others:
         low, high = int(across.min()), int(across.max())
-        width = _memory_columns(columns, row_step, high + 1 - min(low, 0))
+        width = _memory_columns(columns, row_stride, high + 1 - min(low, 0))
         low = 0 if 0 < low <= high < _MAX_FROM_ZERO else low - low % width
         rows = -(-(high + 1 - low) // width)
         names = {
@@ -166,16 +167,11 @@ def _arrange_memory(
     return row.reshape(-1) * len(values) + column.reshape(-1), (len(down), len(values)), names
 
 
-def _row_step(offsets: NDArray[Any]) -> int:
-    """Return the offset from the first row of a layout to the next."""
-    return int(offsets[1, 0] - offsets[0, 0]) if len(offsets) > 1 else 0
-
-
-def _memory_columns(columns: int, row_step: int, size: int) -> int:
+def _memory_columns(columns: int, row_stride: int, size: int) -> int:
     """Return the number of offsets per row: a row of the layout with its surroundings, if that is at most 64."""
-    whole_rows = columns == row_step >= 4 and size <= 32 * columns
-    if columns < row_step <= min(64, size) or whole_rows:
-        return row_step
+    whole_rows = columns == row_stride >= 4 and size <= 32 * columns
+    if columns < row_stride <= min(64, size) or whole_rows:
+        return row_stride
     return min(columns if 8 <= columns <= 64 else 32 if size > 64 else 16, size)
 
 
