@@ -261,8 +261,8 @@ class MappedEndpoint(MemoryEndpoint):
         if address is None:
             return None
         size = self.dtype.itemsize
-        for n, (_, step) in zip(reversed(tile.shape), reversed(self._axes), strict=True):
-            if n > 1 and step != size:
+        for n, (_, stride) in zip(reversed(tile.shape), reversed(self._axes), strict=True):
+            if n > 1 and stride != size:
                 return None
             size *= n
         return address
