@@ -332,7 +332,7 @@ class Certificate:
     best of `searched` candidates.
 
     >>> found = find_swizzle([np.arange(32) * 32, np.arange(32)])
-    >>> certificate.remedy, found.is_conflict_free, found.verify()
+    >>> found.remedy, found.is_conflict_free, found.verify()
     (Swizzle(5, 0, 5), True, True)
     """
 
@@ -422,7 +422,7 @@ def find_padding(
     aligned. If no padding is free of conflicts, the certificate has the one with the fewest wavefronts.
 
     >>> found = find_padding([np.arange(32) * 32], 32)
-    >>> certificate.remedy, found.is_conflict_free
+    >>> found.remedy, found.is_conflict_free
     (1, True)
     """
     if as_integer(row, "row") < 1:
@@ -444,11 +444,11 @@ def padded_layout(certificate: Certificate, shape: Sequence[int]) -> Layout:
     """
     if certificate.row is None or not isinstance(certificate.remedy, int) or not shape or shape[-1] != certificate.row:
         raise LayoutError(f"the padding was found for rows of {certificate.row} elements, got shape {tuple(shape)}")
-    strides, step = [1], certificate.row + certificate.remedy
+    strides, stride = [1], certificate.row + certificate.remedy
     for extent in reversed(list(shape)[1:-1]):
-        strides.append(step)
-        step *= extent
-    return Layout(tuple(shape), tuple(reversed([*strides, step][: len(shape)])))
+        strides.append(stride)
+        stride *= extent
+    return Layout(tuple(shape), tuple(reversed([*strides, stride][: len(shape)])))
 
 
 def _best_of(
