@@ -647,16 +647,14 @@ def contiguous_runs(offsets: Access, valid: ArrayLike | None = None) -> RunRepor
     >>> print(contiguous_runs(row_major(4, 8).offsets()), contiguous_runs(col_major(4, 8).offsets()), sep=", ")
     1 run of 32, 32 runs of 1
     """
-    places, touched = (table.reshape(-1) for table in access_offsets(offsets, None, "contiguous_runs"))
+    flat, touched = (table.reshape(-1) for table in access_offsets(offsets, None, "contiguous_runs"))
     data = touched if valid is None else np.asarray(valid, dtype=bool).reshape(-1)
-    if data.shape != places.shape:
-        raise LayoutError(
-            f"contiguous_runs: valid has {data.size} entries for {places.size} offsets; give one for each"
-        )
+    if data.shape != flat.shape:
+        raise LayoutError(f"contiguous_runs: valid has {data.size} entries for {flat.size} offsets; give one for each")
     if not data.any():
         return RunReport(0, 0, 0, 0.0)
     starts = data.copy()
-    starts[1:] &= ~(data[:-1] & (np.diff(places) == 1))
+    starts[1:] &= ~(data[:-1] & (np.diff(flat) == 1))
     number = np.cumsum(starts)[data]
     lengths = np.bincount(number)[1:]
     return RunReport(len(lengths), int(lengths.min()), int(lengths.max()), float(lengths.mean()))

@@ -356,7 +356,7 @@ class Certificate:
         """The wavefronts that are left beyond the ideal ones."""
         return sum(self.wavefronts) - sum(self.ideal)
 
-    def place(self, offsets: object) -> int | Array:
+    def place(self, offsets: object) -> int | Any:
         """Return where the remedy puts elements: offsets of unswizzled memory, as integers or arrays."""
         placed: int | Array = _place(self.remedy, self.row, offsets)
         return placed
@@ -445,11 +445,11 @@ def padded_layout(certificate: Certificate, shape: Sequence[int]) -> Layout:
     """
     if certificate.row is None or not isinstance(certificate.remedy, int) or not shape or shape[-1] != certificate.row:
         raise LayoutError(f"the padding was found for rows of {certificate.row} elements, got shape {tuple(shape)}")
-    strides, step = [1], certificate.row + certificate.remedy
+    strides, stride = [1], certificate.row + certificate.remedy
     for extent in reversed(list(shape)[1:-1]):
-        strides.append(step)
-        step *= extent
-    return Layout(tuple(shape), tuple(reversed([*strides, step][: len(shape)])))
+        strides.append(stride)
+        stride *= extent
+    return Layout(tuple(shape), tuple(reversed([*strides, stride][: len(shape)])))
 
 
 def _best_of(

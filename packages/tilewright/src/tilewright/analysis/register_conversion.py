@@ -76,7 +76,7 @@ def conversion(source: Linear, target: Linear, itemsize: int = 4) -> Conversion:
     if source.outputs != target.outputs:
         raise LayoutError(f"the distributions are of different tensors: {source.outputs} and {target.outputs}")
     registers = target.inputs.get("register", 1)
-    moved = target.divide(source)  # for each place of the target, a place of the source that holds its element
+    moved = target.divide(source)  # for each point of the target, a point of the source that holds its element
     if _stays(moved, source, ("register", "lane", "warp", "block")):
         return Conversion("nothing", registers)
     size = itemsize * prod(source.outputs.values()) // source.inputs.get("block", 1)
@@ -115,20 +115,20 @@ def _columns(linear: Linear) -> dict[str, list[int]]:
 
 
 def _stays(moved: Linear, source: Linear, axes: Sequence[str]) -> bool:
-    """Return whether each place of the target finds its element at a place of the source with the same `axes`.
+    """Return whether each point of the target finds its element at a point of the source with the same `axes`.
 
-    Several places of the source may hold an element: they differ by the kernel of its map.
+    Several points of the source may hold an element: they differ by the kernel of its map.
     """
-    free = ColumnSpace([_pack(place, axes) for place in source.kernel()])
+    free = ColumnSpace([_pack(point, axes) for point in source.kernel()])
     for name, images in moved.bases.items():
         for k, image in enumerate(images):
-            place = dict(zip(moved.outputs, image, strict=True))
-            place[name] = place.get(name, 0) ^ 1 << k
-            if free.solve(_pack(place, axes)) is None:
+            point = dict(zip(moved.outputs, image, strict=True))
+            point[name] = point.get(name, 0) ^ 1 << k
+            if free.solve(_pack(point, axes)) is None:
                 return False
     return True
 
 
-def _pack(place: dict[str, int], axes: Sequence[str]) -> int:
-    """Return the coordinates of a place on some axes as one number."""
-    return sum(place.get(axis, 0) << _AXIS_BITS * k for k, axis in enumerate(axes))
+def _pack(point: dict[str, int], axes: Sequence[str]) -> int:
+    """Return the coordinates of a point on some axes as one number."""
+    return sum(point.get(axis, 0) << _AXIS_BITS * k for k, axis in enumerate(axes))

@@ -21,7 +21,6 @@ from .options import (
     SpecOptions,
     device_option,
     spec_options,
-    typed_options,
 )
 from .program import follow_links_option, refuse_options, reject_options, verb
 from .show import Thing
@@ -61,14 +60,14 @@ def command(
     """
     from ..explorer.server import PORT, Explorer
 
-    subject = None if start is None else _parse_start(start, tensor, device, follow_links)
+    subject = None if start is None else _parse_start(start, options, tensor, device, follow_links)
     if subject is None or subject.stored is None:
         reject_options(FILE_OPTIONS, "needs a file")
     if subject is None:
         refuse_options(PLACEMENT_OPTIONS, "on a link, which states it" if start else "without a SHAPE or FILE")
     fragment = "" if start is None else remove_key(start.rpartition("#")[2])  # empty for the built-in example
     if subject is not None:
-        fragment = _initial_fragment(subject, device, options)
+        fragment = _initial_fragment(subject, device)
     console = Console.current()
     try:
         server = Explorer(PORT if port is None else port)
@@ -94,23 +93,25 @@ def _has_display() -> bool:
     return sys.platform in ("win32", "darwin") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
-def _parse_start(start: str, tensor: str | None, device: DeviceLike | None, follow_links: bool) -> Thing | None:
+def _parse_start(
+    start: str, options: SpecOptions, tensor: str | None, device: DeviceLike | None, follow_links: bool
+) -> Thing | None:
     """Return the tensor to start with, None if a link was given."""
     if ("#" in start or "=" in start) and not Path(start).exists():
         return None
-    subject = Thing.parse(start, tensor, follow_links)
+    subject = Thing.parse(start, options, tensor, follow_links)
     if device is not None and subject.stored is not None:
         subject.stored.on_device(device)  # which refuses a device that it has not
     return subject
 
 
-def _initial_fragment(subject: Thing, device: DeviceLike | None, options: SpecOptions) -> str:
+def _initial_fragment(subject: Thing, device: DeviceLike | None) -> str:
     """Return the URL fragment that spells a tensor and the mesh that shares it."""
     from ..explorer import spell_mesh, spell_spec
 
-    stored, typed = subject.stored, typed_options(click.get_current_context())
-    words: dict[str, Any] = spell_spec(subject.spec(options, typed))
-    if stored is not None and stored.mesh is not None and not typed - CHIP_OPTIONS:
+    stored = subject.stored
+    words: dict[str, Any] = spell_spec(subject.spec())
+    if stored is not None and stored.mesh is not None and not subject.typed - CHIP_OPTIONS:
         words |= spell_mesh(stored.mesh)
         if device is not None:
             words["device"] = ",".join(map(str, stored.mesh.coordinate_of(device)))

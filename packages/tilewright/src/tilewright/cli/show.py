@@ -137,7 +137,7 @@ class ShowOptions:
         options |= {name: getattr(self, name) for name in names}
         return {name: value for name, value in options.items() if value is not None}
 
-    def check(self, subject: Thing, typed: frozenset[str], report: bool) -> None:
+    def check(self, subject: Thing, report: bool) -> None:
         """Raise if an option was given that has no effect on the drawing; `typed` are the options of placements."""
         mode = "report" if report else self.mode or ("" if subject.layout is None else "layout")
         for name, modes in _USED_IN.items():
@@ -152,6 +152,7 @@ class ShowOptions:
             raise click.UsageError(
                 f"--depth has no effect on {self.pipeline} buffering; remove it, or use --pipeline buffered"
             )
+        typed = subject.typed
         unused = {"pipeline": typed, "tiles": typed, "layout": typed, "error": typed - {"dtype"}}
         refuse_options(unused.get(mode, ()), _describe_mode(mode))
         if subject.settings and mode in ("pipeline", "tiles"):
@@ -265,10 +266,9 @@ def command(
         check_animation_path(output)
     else:
         check_picture_path(output)
-    typed = typed_options(click.get_current_context())
-    subjects = [Thing.parse(text, tensor, follow_links, device, text_shape) for text in things]
+    subjects = [Thing.parse(text, options, tensor, follow_links, device, text_shape) for text in things]
     for subject in subjects:
-        show_options.check(subject, typed, report is not None)
+        show_options.check(subject, report is not None)
         if text_shape is not None and subject.layout is None and subject.printed is None:
             raise click.UsageError(f"--shape is for the text of a layout, which {shorten(subject.text)} is not")
         if subject.stored is None:
@@ -277,12 +277,12 @@ def command(
         refuse_overridden([SpecOptions.setting_names(subject.settings) for subject in subjects])
     if report is not None:
         refuse_options(["output"], "with --ttnn-visualizer")
-        return _write_report(subjects, show_options, options, typed, report)
+        return _write_report(subjects, show_options, report)
     from ..views.scene_options import SceneOptionError
 
     build = _build_animation if show_options.animate else _build_scene
     try:
-        return _build_answer(build(subjects, show_options, options, typed), output)
+        return _build_answer(build(subjects, show_options), output)
     except SceneOptionError as problem:  # in the words of Python
         raise click.UsageError(re.sub(r"^(\w+)='([^']*)'", r"--\1 \2", str(problem))) from None
 
@@ -317,14 +317,12 @@ def picture_text(scene: Scene) -> str:
     return to_text(scene, terminal_width(sys.stdout), supports_color(sys.stdout))
 
 
-def _build_scene(
-    subjects: list[Thing], show_options: ShowOptions, options: SpecOptions, typed: frozenset[str]
-) -> Scene:
+def _build_scene(subjects: list[Thing], show_options: ShowOptions) -> Scene:
     """Return the scene that was asked for."""
     from .. import views
 
     if show_options.memory is not None:
-        allocator, names = _allocate_subjects(subjects, show_options, options, typed)
+        allocator, names = _allocate_subjects(subjects, show_options)
         scene = views.memory_scene(
             allocator,
             buffer_type=show_options.memory,
@@ -335,45 +333,40 @@ def _build_scene(
         assumed: dict[str, str] = {}
         elsewhere = []
         for subject in subjects:
-            spec = subject.spec(options, typed)
-            assumed |= subject.assumptions(spec, typed)
+            spec = subject.spec()
+            assumed |= subject.assumptions(spec)
             if spec.memory.buffer_type.is_l1 != (show_options.memory == "l1"):
                 elsewhere.append(f"{shorten(subject.text)}, in {spec.memory.buffer_type.name}")
         facts = (views.Fact("not drawn", "; ".join(elsewhere)),) if elsewhere else ()
         return name_assumptions(replace(scene, facts=(*scene.facts, *facts)), assumed)
-    scenes = [_subject_scene(subject, show_options, options, typed) for subject in subjects]
+    scenes = [_subject_scene(subject, show_options) for subject in subjects]
     return scenes[0] if len(scenes) == 1 else views.side_by_side(*scenes)
 
 
-def _subject_scene(subject: Thing, show_options: ShowOptions, options: SpecOptions, typed: frozenset[str]) -> Scene:
+def _subject_scene(subject: Thing, show_options: ShowOptions) -> Scene:
     """Return the scene of one THING."""
     from .. import views
 
     if show_options.mode in ("tiles", "pipeline"):
         return _tiling_scene(subject, show_options)
     if show_options.error:
-        return _error_scene(subject, show_options, options)
+        return _error_scene(subject, show_options)
     if subject.layout is not None:
         from ..views.scenes.layouts import bank_options
 
         stated = bank_options(subject.layout, subject.itemsize)
         return views.scene_of(subject.layout, **stated, **show_options.scene_options("side"))
-    spec, at = subject.spec(options, typed), show_options.at
-    assumed = subject.assumptions(spec, typed)
-    mesh = subject.stored.mesh if subject.stored is not None and not typed - CHIP_OPTIONS else None
-    if mesh is not None and show_options.page is None:
-        scene = views.mesh_scene(
-            mesh, spec=spec, at=at, title=f"{subject.name}: {mesh}", **show_options.scene_options("side")
-        )
-        return name_assumptions(scene, assumed)
-    if mesh is not None and at is not None:
+    spec, at, page, own = subject.spec(), show_options.at, show_options.page, show_options.scene_options("side")
+    mesh = subject.stored.mesh if subject.stored is not None and not subject.typed - CHIP_OPTIONS else None
+    if mesh is not None and at is not None and page is not None:
         _, at = mesh.locate(at)
-    if show_options.page is not None:
-        scene = views.page_scene(spec, show_options.page, at=at, **show_options.scene_options())
-        return name_assumptions(scene, assumed)
-    title = f"{subject.name}: {spec}" if subject.name else ""
-    scene = views.spec_scene(spec, at=at, title=title, **show_options.scene_options("side"))
-    return name_assumptions(scene, assumed)
+    if page is not None:
+        scene = views.page_scene(spec, page, at=at, **show_options.scene_options())
+    elif mesh is not None:
+        scene = views.mesh_scene(mesh, spec=spec, at=at, title=f"{subject.name}: {mesh}", **own)
+    else:
+        scene = views.spec_scene(spec, at=at, title=f"{subject.name}: {spec}" if subject.name else "", **own)
+    return name_assumptions(scene, subject.assumptions(spec))
 
 
 def name_assumptions(scene: Scene, assumed: Mapping[str, str]) -> Scene:
@@ -384,9 +377,7 @@ def name_assumptions(scene: Scene, assumed: Mapping[str, str]) -> Scene:
     return replace(scene, facts=(*scene.facts, Fact("assumed", line))) if line else scene
 
 
-def _build_animation(
-    subjects: list[Thing], show_options: ShowOptions, options: SpecOptions, typed: frozenset[str]
-) -> Animation:
+def _build_animation(subjects: list[Thing], show_options: ShowOptions) -> Animation:
     """Animate a pipeline, a copy between layouts, or a reshard, step by step."""
     from ..traffic import reshard
     from ..views import animate
@@ -398,9 +389,9 @@ def _build_animation(
     if not show_options.mode and len(layouts) == len(subjects) <= 2:
         return animate_copy(layouts, **show_options.scene_options("side"))
     if not show_options.mode and not layouts and len(subjects) == 2:
-        source, target = (subject.spec(options, typed) for subject in subjects)
+        source, target = (subject.spec() for subject in subjects)
         played = animate(reshard(source, target), **show_options.scene_options("side"))
-        return replace(played, scene=name_assumptions(played.scene, subjects[0].assumptions(source, typed)))
+        return replace(played, scene=name_assumptions(played.scene, subjects[0].assumptions(source)))
     raise click.UsageError(
         "--animate needs --pipeline with one THING, one or two layouts, or a tensor in two placements"
     )
@@ -439,24 +430,22 @@ def _tiling_scene(subject: Thing, show_options: ShowOptions) -> Scene:
     return schedule_scene(schedule, times=times, **show_options.scene_options("side"))
 
 
-def _error_scene(subject: Thing, show_options: ShowOptions, options: SpecOptions) -> Scene:
+def _error_scene(subject: Thing, show_options: ShowOptions) -> Scene:
     from ..views import block_scene
 
     if subject.stored is None:
         raise click.UsageError("--error needs values; name a file, such as model.safetensors")
-    return block_scene(subject.stored.read(), options.dtype, **show_options.scene_options("side"))
+    return block_scene(subject.stored.read(), subject.options.dtype, **show_options.scene_options("side"))
 
 
-def _allocate_subjects(
-    subjects: list[Thing], show_options: ShowOptions, options: SpecOptions, typed: frozenset[str]
-) -> tuple[Allocator, dict[int, str]]:
+def _allocate_subjects(subjects: list[Thing], show_options: ShowOptions) -> tuple[Allocator, dict[int, str]]:
     """Return an allocator that holds all subjects, and their names by block number."""
     from ..memory import Allocator
 
-    allocator = Allocator(options.build_chip())
+    allocator = Allocator(subjects[0].options.build_chip())
     names: dict[int, str] = {}
     for subject in subjects:
-        block = allocator.allocate(subject.spec(options, typed).with_chip(allocator.chip))
+        block = allocator.allocate(subject.spec().with_chip(allocator.chip))
         if subject.name:
             names[block.number] = subject.name
     if sum(show_options.cb):
@@ -465,12 +454,10 @@ def _allocate_subjects(
     return allocator, names
 
 
-def _write_report(
-    subjects: list[Thing], show_options: ShowOptions, options: SpecOptions, typed: frozenset[str], folder: str
-) -> Answer:
+def _write_report(subjects: list[Thing], show_options: ShowOptions, folder: str) -> Answer:
     from ..ttnn import write_visualizer_report
 
-    allocator, names = _allocate_subjects(subjects, show_options, options, typed)
+    allocator, names = _allocate_subjects(subjects, show_options)
     try:
         report = write_visualizer_report(allocator, folder, names)
     except OSError as problem:
@@ -487,13 +474,14 @@ _SHAPE = re.compile(r"(?:\[[0-9,x ]*\]|[0-9]+(?:[x×][0-9]+)+|[0-9]+)(?::[a-z].*
 class Thing:
     """One argument of `show`: the text, and the layout, shape or stored tensor that it names.
 
-    >>> Thing.parse("(4,8):(8,1)").layout
+    >>> Thing.parse("(4,8):(8,1)", SpecOptions()).layout
     Layout((4, 8), (8, 1))
-    >>> Thing.parse("512x512:buffer=l1").shape
+    >>> Thing.parse("512x512:buffer=l1", SpecOptions()).shape
     (512, 512)
     """
 
     text: str
+    options: SpecOptions
     layout: Any = None
     shape: tuple[int, ...] | None = None
     settings: str = ""
@@ -505,6 +493,7 @@ class Thing:
     def parse(
         cls,
         text: str,
+        options: SpecOptions,
         tensor: str | None = None,
         follow_links: bool = False,
         device: DeviceLike | None = None,
@@ -512,21 +501,27 @@ class Thing:
     ) -> Thing:
         """Return the subject of a text: an existing file, a shape with settings, or a layout.
 
-        >>> Thing.parse("4x60x90").shape
+        >>> Thing.parse("4x60x90", SpecOptions()).shape
         (4, 60, 90)
         """
         if names_file(text):
-            return cls(text, stored=open_stored(text, tensor, device, follow_links))
+            return cls(text, options, stored=open_stored(text, tensor, device, follow_links))
         if _SHAPE.fullmatch(text):
             shape, _, settings = text.partition(":")
-            return cls(text, shape=SHAPE.convert(shape, None, None), settings=settings)
+            return cls(text, options, shape=SHAPE.convert(shape, None, None), settings=settings)
         from ..memory import TensorSpec
 
         check_input_path(text)
         subject = parse_subject(text, SpecOptions(chip=NO_CHIP), text_shape)
         if isinstance(subject, TensorSpec):
-            return cls(text, printed=subject)
-        return cls(text, layout=getattr(subject, "layout", subject), itemsize=getattr(subject, "itemsize", None))
+            return cls(text, options, printed=subject)
+        layout, itemsize = getattr(subject, "layout", subject), getattr(subject, "itemsize", None)
+        return cls(text, options, layout=layout, itemsize=itemsize)
+
+    @property
+    def typed(self) -> frozenset[str]:
+        """The options of placements that were typed."""
+        return typed_options(click.get_current_context())
 
     @property
     def name(self) -> str:
@@ -543,25 +538,25 @@ class Thing:
             raise click.UsageError(f"{shorten(self.text)} is a layout; expected the shape of a tensor, such as 4x60x90")
         return shape
 
-    def spec(self, options: SpecOptions, typed: frozenset[str]) -> TensorSpec:
-        """Return the placement: the file's own, unless other options were typed (`typed` lists those)."""
+    def spec(self) -> TensorSpec:
+        """Return the placement: the file's own, unless other options were typed."""
+        options = self.options
         if self.printed is not None:
-            reject_options(typed - CHIP_OPTIONS, "cannot be used with a printed tensor, which states it")
+            reject_options(self.typed - CHIP_OPTIONS, "cannot be used with a printed tensor, which states it")
             return self.printed.with_chip(options.find_chip())
         if self.settings:
             options = options.with_settings(self.settings)
         if self.stored is None:
             return options.build_spec(self.extents)
-        if self.stored.spec is not None and not typed - CHIP_OPTIONS:
+        if self.stored.spec is not None and not self.typed - CHIP_OPTIONS:
             spec = self.stored.spec
-            return spec if spec.chip is not None and not typed else spec.with_chip(options.find_chip())
-        if self.stored.format is not None and "dtype" not in typed:
+            return spec if spec.chip is not None and not self.typed else spec.with_chip(options.find_chip())
+        if self.stored.format is not None and "dtype" not in self.typed:
             options = replace(options, dtype=self.stored.format.name)
         return options.build_spec(self.extents)
 
-    def assumptions(self, spec: TensorSpec, typed: frozenset[str]) -> dict[str, str]:
+    def assumptions(self, spec: TensorSpec) -> dict[str, str]:
         """Return the assumptions about the tensor's placement that neither it nor an option states."""
         stated = STATED_BY_TEXT if self.printed is not None else SpecOptions.setting_names(self.settings)
-        return list_assumptions(
-            spec, typed | (stated if self.stored is None else stated_by_file(self.stored, typed) | stated)
-        )
+        of_file = frozenset[str]() if self.stored is None else stated_by_file(self.stored, self.typed)
+        return list_assumptions(spec, self.typed | stated | of_file)

@@ -204,7 +204,7 @@ class ParsedText:
         """Return the offsets of the layout, as layouts do."""
         layout = self.memory_layout
         if not isinstance(layout, LayoutLike):
-            raise LayoutError(f"the places of this {self.notation} text are not offsets; use its .layout")
+            raise LayoutError(f"the results of this {self.notation} text are not offsets; use its .layout")
         return layout.__array__(dtype, copy)
 
     def __str__(self) -> str:

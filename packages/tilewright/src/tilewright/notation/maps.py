@@ -135,7 +135,7 @@ def nested_tiles(parts: Sequence[StridedPart], order: Sequence[int]) -> tuple[tu
     >>> nested_tiles(tiled_parts(faces, "XLA"), (0, 1))
     ((32, 32), (16, 16))
     """
-    levels: list[dict[int, int]] = [{}]  # the extents of dimensions, by their place in the order
+    levels: list[dict[int, int]] = [{}]  # the extents of dimensions, by their position in the order
     position = -1
     for part in parts:
         here = order.index(part.mode)

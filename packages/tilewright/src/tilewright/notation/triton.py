@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import prod
 from typing import Any, TypeAlias
@@ -450,9 +450,6 @@ class _Encoded:
     def clip(self, basis: Sequence[int]) -> Basis:
         return tuple([part if part < extent else 0 for part, extent in zip(basis, self.shape, strict=True)])
 
-    def of_shape(self, shape: Shape) -> _Encoded:
-        return _Encoded(self.encoding, shape, self.bits, self.whole)
-
 
 def log2(count: int, name: str) -> int:
     """Return the binary logarithm of a power of two.
@@ -513,7 +510,7 @@ def _divide_blocks(
     for basis in blocks:
         counts = [max(count, 2 * part) for count, part in zip(counts, basis, strict=True)]
     part_shape = tuple([max(1, extent // count) for extent, count in zip(encoded.shape, counts, strict=True)])
-    bases = rule(encoded.of_shape(part_shape))
+    bases = rule(replace(encoded, shape=part_shape))
     bases["block"] = [
         encoded.clip([part * extent for part, extent in zip(basis, part_shape, strict=True)]) for basis in blocks
     ]

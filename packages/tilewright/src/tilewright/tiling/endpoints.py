@@ -261,8 +261,8 @@ class MappedEndpoint(MemoryEndpoint):
         if address is None:
             return None
         size = self.dtype.itemsize
-        for n, (_, step) in zip(reversed(tile.shape), reversed(self._axes), strict=True):
-            if n > 1 and step != size:
+        for n, (_, stride) in zip(reversed(tile.shape), reversed(self._axes), strict=True):
+            if n > 1 and stride != size:
                 return None
             size *= n
         return address
@@ -404,7 +404,7 @@ MIN_NATIVE_COPY = 64 << 10
 class _TilePart(NamedTuple):
     """A part of a tile that one box of the array fills: where in the tile, and how the box is turned around."""
 
-    place: Slices
+    slices: Slices
     box: Box
     turn: Slices
 
@@ -468,11 +468,11 @@ class SlicedEndpoint:
 
         def read() -> None:
             view = buffer.view(tile.shape, self.dtype)
-            for place in outside:
-                view[place] = padding
+            for slices in outside:
+                view[slices] = padding
             for part, pieces in zip(parts, self._read([part.box for part in parts], padding), strict=True):
-                target = view[part.place][part.turn]  # written backwards where the array is repeated backwards
-                repeats = [n == 1 for n in part.box.shape]  # an edge fills all of the place along its axis
+                target = view[part.slices][part.turn]  # written backwards where the array is repeated backwards
+                repeats = [n == 1 for n in part.box.shape]  # an edge fills all of the part along its axis
                 for box, piece in pieces:
                     spans = zip(box.relative_to(part.box.offset).slices, repeats, strict=True)
                     copy_elements(piece, target[tuple([slice(None) if once else span for span, once in spans])])
@@ -554,9 +554,9 @@ def copy_elements(source: Array, target: Array) -> None:
 def _repeated_parts(tile: Box, shape: tuple[int, ...], padding: str) -> Iterator[_TilePart]:
     """Yield the parts of a tile that extends outside an array which is repeated there."""
     for segments in repeated_boxes(tile, shape, padding):
-        place = tuple([slice(part.start, part.start + part.length) for part in segments])
+        slices = tuple([slice(part.start, part.start + part.length) for part in segments])
         turn = tuple([slice(None, None, -1 if part.step < 0 else 1) for part in segments])
-        yield _TilePart(place, source_box_of(segments), turn)
+        yield _TilePart(slices, source_box_of(segments), turn)
 
 
 def _array_region(array: Array, arrangement: object) -> StorageRegion:

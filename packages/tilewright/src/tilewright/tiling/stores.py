@@ -395,11 +395,11 @@ class ChunkUses:
 
     def _shares_chunks(self, axis: int) -> bool:
         """Return whether a chunk is read by several tiles along an axis."""
-        step, first, extent, last, _ = self.tiler.axes[axis]
+        stride, first, extent, last, _ = self.tiler.axes[axis]
         if not last:
             return False
         # tiles that touch and start where chunks start share none
-        return extent > step or bool(first) or bool(step % self.chunks[axis])
+        return extent > stride or bool(first) or bool(stride % self.chunks[axis])
 
     def count(self, index: Index) -> int:
         """Return how many tiles read the chunk at an `index`."""

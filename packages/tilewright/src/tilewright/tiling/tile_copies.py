@@ -136,10 +136,10 @@ class TransferTensor:
         layout = self.layout
         if not isinstance(layout, Layout) or layout.guards:
             return None
-        steps = layout.stride if isinstance(layout.stride, tuple) else (layout.stride,)
-        if any(isinstance(step, tuple) for step in steps):
+        strides = layout.stride if isinstance(layout.stride, tuple) else (layout.stride,)
+        if any(isinstance(stride, tuple) for stride in strides):
             return None
-        return tuple([int(step) * self.dtype.itemsize for step in steps])
+        return tuple([int(stride) * self.dtype.itemsize for stride in strides])
 
     @cached_property
     def address(self) -> int:
@@ -243,7 +243,7 @@ class TransferTensor:
         20
         """
         assert self.strides is not None
-        return self.address + sum([start * step for start, step in zip(box.offset, self.strides, strict=True)])
+        return self.address + sum([start * stride for start, stride in zip(box.offset, self.strides, strict=True)])
 
     def validate_bounds(self, box: Box) -> None:
         """Raise a TransferError unless the memory holds a box of the space.
@@ -626,11 +626,11 @@ def _compile_copy(
     threads: int = 1,
 ) -> tuple[Runner, int, int]:
     placements, lows = [], []
-    for steps, element in zip(strides, formats, strict=True):
+    for side, element in zip(strides, formats, strict=True):
         size = element.value_format.itemsize
-        low, _ = strided_range(shape, steps, size)
+        low, _ = strided_range(shape, side, size)
         lows.append(low)
-        layout = Layout(shape, tuple([step // size for step in steps]))
+        layout = Layout(shape, tuple([stride // size for stride in side]))
         placements.append(Placement(layout + -low // size if low else layout, element))
     return make_runner(plan_copy(placements[0], placements[1]), threads, streaming=streaming), lows[0], lows[1]
 

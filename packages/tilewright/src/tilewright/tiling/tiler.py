@@ -179,7 +179,7 @@ class Tiler(Drawable):
 
     @cached_property
     def axes(self) -> tuple[tuple[int, int, int, int, int], ...]:
-        """(step, first offset, tile extent, last index, last tile's extent) of each axis.
+        """(stride, first offset, tile extent, last index, last tile's extent) of each axis.
 
         >>> Tiler((10,), (4,), overlap=1).axes
         ((3, 0, 4, 2, 4),)
@@ -187,9 +187,9 @@ class Tiler(Drawable):
         axes = []
         for axis, n in enumerate(self.grid):
             before, after = self.augmentation[axis]
-            step = self.tile[axis] - self.overlap[axis]
-            last = self.space[axis] + after - ((n - 1) * step - before)
-            axes.append((step, -before, self.tile[axis], n - 1, last))
+            stride = self.tile[axis] - self.overlap[axis]
+            last = self.space[axis] + after - ((n - 1) * stride - before)
+            axes.append((stride, -before, self.tile[axis], n - 1, last))
         return tuple(axes)
 
     @property
@@ -213,8 +213,8 @@ class Tiler(Drawable):
 
     def _tile_at(self, coords: Sequence[int]) -> Box:
         offset, shape = [], []
-        for c, (step, first, extent, last, rest) in zip(coords, self.axes, strict=True):
-            offset.append(c * step + first)
+        for c, (stride, first, extent, last, rest) in zip(coords, self.axes, strict=True):
+            offset.append(c * stride + first)
             shape.append(rest if c == last else extent)
         return Box(tuple(offset), tuple(shape))
 
@@ -281,10 +281,10 @@ class Tiler(Drawable):
         """
         here = self.coords(number)
         numbers = []
-        for step in combinations((-1, 0, 1), repeat=self.rank):
-            if not any(step) or (not diagonal and sum(map(abs, step)) > 1):
+        for direction in combinations((-1, 0, 1), repeat=self.rank):
+            if not any(direction) or (not diagonal and sum(map(abs, direction)) > 1):
                 continue
-            there = [c + d for c, d in zip(here, step, strict=True)]
+            there = [c + d for c, d in zip(here, direction, strict=True)]
             if all(0 <= c < n for c, n in zip(there, self.grid, strict=True)):
                 numbers.append(number_of(self.order, self.grid, tuple(there)))
         return sorted(numbers)
@@ -307,9 +307,9 @@ class Tiler(Drawable):
             yield Box(offset, shape)
 
     @staticmethod
-    def _axis_spans(step: int, first: int, extent: int, last: int, rest: int) -> list[tuple[int, int]]:
+    def _axis_spans(stride: int, first: int, extent: int, last: int, rest: int) -> list[tuple[int, int]]:
         """Return (start, length) of each tile along an axis."""
-        return [(c * step + first, rest if c == last else extent) for c in range(last + 1)]
+        return [(c * stride + first, rest if c == last else extent) for c in range(last + 1)]
 
 
 def tiles_along(tiler: Tiler, axis: int, start: int, end: int) -> range:

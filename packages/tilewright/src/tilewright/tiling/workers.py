@@ -209,7 +209,7 @@ class TileWorkers:
             imports = TransferTable(_pair_with_buffers(inputs, self.pipeline.sources), tiles, importing=True)
             exports = TransferTable(_pair_with_buffers(outputs, self.pipeline.targets), tiles, importing=False)
             self._transfer_between(exports, imports, tile - count)
-            # From here to the next compute every other worker waits for this one: no step too many.
+            # From here to the next compute every other worker waits for this one: nothing superfluous.
             for tile in range(worker, tiles, count):
                 if self._turn.value >= _STOPPED:
                     return
@@ -377,7 +377,8 @@ class TransferTable:
         for operand in self._operands:
             fill = validate_fill(operand.fill, operand.endpoint.dtype) if operand.fill is not None else None
             fills.append(fill)
-            bases += [_base_address(operand.endpoint), fill.ctypes.data if isinstance(fill, np.ndarray) else 0]
+            base = operand.endpoint.tensor.address if isinstance(operand.endpoint, MemoryEndpoint) else 0
+            bases += [base, fill.ctypes.data if isinstance(fill, np.ndarray) else 0]
         outer, inner = ("source", "target") if self._importing else ("target", "source")
         copies[outer] += np.array(bases, np.int64)[table.origins]
         copies[inner] += np.array([operand.buffer.address for operand in self._operands], np.int64)[table.origins >> 1]
@@ -391,11 +392,6 @@ class TransferTable:
         addresses = table.spans * (_COPY_BYTES, 1) + (copies.ctypes.data, 0)
         self._copies = [(address, count) for address, count in addresses.tolist()]
         self._owners = table, copies, fills
-
-
-def _base_address(endpoint: Endpoint) -> int:
-    """Return the address that the copies of an endpoint are relative to; 0 if it has none."""
-    return endpoint.tensor.address if isinstance(endpoint, MemoryEndpoint) else 0
 
 
 _TABLES: dict[Any, CopyTable] = {}
@@ -434,7 +430,7 @@ def build_copy_table(operands: Sequence[BufferedOperand], tiles: range, importin
         members = np.flatnonzero(groups == group)
         model = tiles[int(members[0])]
         shapes.append(tuple([operand.tiler[model].shape for operand in operands]))
-        rows, bases, steps = [], [], []
+        rows, bases, shifts = [], [], []
         model_copies = _native_copies(operands, model, importing)
         for number, run, outer, inner in model_copies or ():
             operand, starts = operands[number], positions[number][1]
@@ -446,11 +442,11 @@ def build_copy_table(operands: Sequence[BufferedOperand], tiles: range, importin
             source, target = (outer, inner) if importing else (inner, outer)
             rows.append((run.nests, source, target, run.count, run.streaming))
             bases.append(2 * number + (not is_data))
-            steps.append(starts[members] if is_data else 0)
+            shifts.append(starts[members] if is_data else 0)
             runners.append(run)
         table = np.tile(np.array(rows, _COPY_FIELDS), (len(members), 1))
-        for column, step in zip(table.T, steps, strict=True):
-            column["source" if importing else "target"] += step
+        for column, shift in zip(table.T, shifts, strict=True):
+            column["source" if importing else "target"] += shift
         spans[members, 0] = count + np.arange(len(members)) * len(rows)
         spans[members, 1] = -1 if model_copies is None else len(rows)
         copies.append(table.reshape(-1))
@@ -489,8 +485,8 @@ def _tile_positions(operand: BufferedOperand, numbers: Array) -> tuple[list[Arra
     strides = endpoint.tensor.strides if isinstance(endpoint, MemoryEndpoint) else None
     strides = strides or (0,) * tiler.rank
     for at, extent, stride, axis in zip(coords, endpoint.shape, strides, tiler.axes, strict=True):
-        step, first, tile_extent, last, rest = axis
-        start = at * step + first
+        spacing, first, tile_extent, last, rest = axis
+        start = at * spacing + first
         length = np.where(at == last, rest, tile_extent)
         columns += [np.maximum(-start, 0), np.maximum(start + length - extent, 0), length]
         starts += start * stride

@@ -145,7 +145,7 @@ def _order_of_addresses(grid: Grid) -> list[Any]:
     """Return the contents of the cells of a memory, in the order of their addresses."""
     names = [field.name for field in grid.fields]
     cells: Sequence[int] = range(len(grid.link))
-    if "offset" in names:  # a grid of coordinates, painted by place
+    if "offset" in names:  # a grid of coordinates, colored by offset
         offsets = grid.field("offset").values
         cells = sorted(cells, key=lambda cell: (offsets[cell] is None, offsets[cell]))
     return list(dict.fromkeys(grid.link[cell] for cell in cells if grid.link[cell] is not None))
@@ -240,13 +240,10 @@ def draw_frames(animation: Animation) -> tuple[list[Drawing], dict[str, Any]]:
     """
     drawings = draw_panels(_without_arrows(animation.scene))
     frames = range(len(animation.captions))
-    paths = [[_overlay_paths(*pair, frame) for pair in _panels(animation)] for frame in frames]
+    panels = list(zip(animation.scene.panels, animation.steps, strict=True))
+    paths = [[_overlay_paths(*pair, frame) for pair in panels] for frame in frames]
     data = {"paths": paths, "captions": animation.captions, "seconds": animation.seconds}
     return list(map(_draw_overlay, drawings)), data
-
-
-def _panels(animation: Animation) -> list[tuple[Panel, PanelSteps]]:
-    return list(zip(animation.scene.panels, animation.steps, strict=True))
 
 
 def _without_arrows(scene: Scene) -> Scene:

@@ -2,7 +2,7 @@
 """A scene as one self-contained HTML file, for keyboard and mouse, light or dark.
 
 The panels are SVG; the script only moves a mark. Pointing at a cell shows its attributes and marks all cells linked
-to it, such as an element and its place in memory.
+to it, such as an element and its address.
 """
 
 from __future__ import annotations
@@ -161,6 +161,8 @@ def panel_data(panel: Panel) -> dict[str, Any]:
     forms = {field.name: field.form for field in panel.fields if field.form != "{}"}
     # The link is usually one of the attributes: refer to it instead of repeating it.
     same = next((field.name for field in panel.fields if field.values == panel.link), None)
+    high, wide = panel.boxes or (panel.rows, panel.columns)
+    boxes = {"size": [high, wide, panel.columns // max(1, wide)], "titles": panel.box_titles, "rows": panel.box_rows}
     return {
         "title": panel.title,
         "fields": fields,
@@ -171,13 +173,9 @@ def panel_data(panel: Panel) -> dict[str, Any]:
         "rows": list(panel.row_names) or panel.block[0],
         "columns": list(panel.column_names) or panel.block[1],
         "axes": [panel.row_axis, panel.column_axis],
-        **({} if panel.boxes is None else {"boxes": _box_data(panel, *panel.boxes)}),
+        **({} if panel.boxes is None else {"boxes": boxes}),
         **({"flows": [[flow.source, flow.target, flow.nbytes] for flow in panel.flows]} if panel.flows else {}),
     }
-
-
-def _box_data(grid: Grid, high: int, wide: int) -> dict[str, Any]:
-    return {"size": [high, wide, grid.columns // wide], "titles": grid.box_titles, "rows": grid.box_rows}
 
 
 @lru_cache(maxsize=4)

@@ -31,7 +31,7 @@ _MAX_OUTLINES = 1024
 _MAX_COUNTED = 1 << 22  # elements that are counted one by one, where padding leaves no box
 _NESTING: tuple[tuple[int, OutlineKind], ...] = ((2, "face"), (1, "tile"))  # levels from the outside
 _FLAT: dict[OutlineKind, OutlineKind] = {"face": "slice", "tile": "plane"}  # of modes that are not nested
-Places = NDArray[np.int64]
+Positions = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class LayoutGrid:
 
     @property
     def has_holes(self) -> bool:
-        """Whether invalid coordinates have no place at all, as in an inverse.
+        """Whether invalid coordinates have no offset at all, as in an inverse.
 
         >>> from tilewright.layout import InverseLayout
         >>> from tilewright import row_major
@@ -93,7 +93,7 @@ class LayoutGrid:
         """
         return isinstance(self.layout, InverseLayout)
 
-    def coordinates(self) -> list[Places]:
+    def coordinates(self) -> list[Positions]:
         """Return, for each mode, the coordinates of the first element of every cell.
 
         >>> from tilewright import row_major
@@ -108,7 +108,7 @@ class LayoutGrid:
         *outer, last = self.extents
         return [*np.unravel_index(row, tuple(outer)), np.minimum(column, last - 1)]
 
-    def positions(self) -> dict[str, Places]:
+    def positions(self) -> dict[str, Positions]:
         """Return the position of every cell's first element: `offset`, or one table per named axis.
 
         >>> from tilewright import row_major
@@ -173,7 +173,7 @@ class LayoutGrid:
         valid, extents = self.valid(), _data_extents(self.layout)
         if extents is not None:
             inside = [np.minimum(at, max(0, n - 1)) for at, n in zip(self.coordinates(), extents, strict=True)]
-            number: Places = np.ravel_multi_index(tuple(inside), tuple([max(1, n) for n in extents]))
+            number: Positions = np.ravel_multi_index(tuple(inside), tuple([max(1, n) for n in extents]))
         elif prod(self.extents) <= _MAX_COUNTED:
             every = LayoutGrid(self.layout, self.extents, self.down, self.across, (1, 1)).valid()
             counted = np.cumsum(every.reshape(-1)).reshape(every.shape) - 1

@@ -401,9 +401,8 @@ def _draw_contents(grid: Grid, cells: CellGeometry, labels: list[str], scales: d
     body = [*_draw_cells(grid, cells, colors), _draw_grid_lines(grid, cells)]
     hidden = [k for k, valid in enumerate(grid.valid) if not valid]
     if hidden:
-        body.append(
-            hatch_path([_cell_box(grid, cells, start, count) for start, count in row_runs(hidden, grid.columns)])
-        )
+        runs = row_runs(hidden, grid.columns)
+        body.append(hatch_path([cells.box(*divmod(start, grid.columns), 1, count) for start, count in runs]))
     body += draw_flows(grid, cells.left, cells.top, cells.width, cells.height)
     if cells.type_size:
         body += _draw_labels(grid, cells, labels, colors)
@@ -435,10 +434,6 @@ def _draw_boxes(
                 y = here.top + (k + 0.5) * here.height + 3
                 names.append(text_element(here.left - 5, y, name, _NAME_SIZE, "soft", "end"))
     return [*names, "</g>"], parts
-
-
-def _cell_box(grid: Grid, cells: CellGeometry, at: int, count: int = 1) -> tuple[int, int, int, int]:
-    return cells.box(at // grid.columns, at % grid.columns, 1, count)
 
 
 def row_runs(cells: Sequence[int], columns: int) -> Iterator[tuple[int, int]]:

@@ -75,7 +75,7 @@ def tiled_memory_grid(
 def memory_grid(
     grid: Grid,
     elements: list[str],
-    place_tables: dict[str, Any],
+    positions: dict[str, Any],
     link: NDArray[Any],
     valid: NDArray[Any],
     scalars: tuple[int, ...] = (0,),
@@ -99,10 +99,11 @@ def memory_grid(
         return None
     which = np.repeat(here, len(scalars))  # the cell of each scalar
     tables = {
-        name: (table.reshape(-1)[here][:, None] + np.array(scalars)).reshape(-1) for name, table in place_tables.items()
+        name: (table.reshape(-1)[here][:, None] + np.array(scalars)).reshape(-1) for name, table in positions.items()
     }
-    first = next(iter(place_tables))
-    at, shape, names = _arrange_memory(tables, grid.columns, _row_step(place_tables[first]))
+    across = next(iter(positions.values()))
+    row_stride = int(across[1, 0] - across[0, 0]) if len(across) > 1 else 0
+    at, shape, names = _arrange_memory(tables, grid.columns, row_stride)
     count = shape[0] * shape[1]
     if count > _MAX_CELLS:
         return None
@@ -139,13 +140,13 @@ def memory_grid(
 
 
 def _arrange_memory(
-    tables: dict[str, NDArray[Any]], columns: int, row_step: int
+    tables: dict[str, NDArray[Any]], columns: int, row_stride: int
 ) -> tuple[NDArray[Any], tuple[int, int], dict[str, Any]]:
     """Return the cell of each scalar, the rows and columns of cells, and the names of both and of their axes."""
     (first, across), *others = tables.items()
     if not others:
         low, high = int(across.min()), int(across.max())
-        width = _memory_columns(columns, row_step, high + 1 - min(low, 0))
+        width = _memory_columns(columns, row_stride, high + 1 - min(low, 0))
         low = 0 if 0 < low <= high < _MAX_FROM_ZERO else low - low % width
         rows = -(-(high + 1 - low) // width)
         names = {
@@ -166,16 +167,11 @@ def _arrange_memory(
     return row.reshape(-1) * len(values) + column.reshape(-1), (len(down), len(values)), names
 
 
-def _row_step(offsets: NDArray[Any]) -> int:
-    """Return the offset from the first row of a layout to the next."""
-    return int(offsets[1, 0] - offsets[0, 0]) if len(offsets) > 1 else 0
-
-
-def _memory_columns(columns: int, row_step: int, size: int) -> int:
+def _memory_columns(columns: int, row_stride: int, size: int) -> int:
     """Return the number of offsets per row: a row of the layout with its surroundings, if that is at most 64."""
-    whole_rows = columns == row_step >= 4 and size <= 32 * columns
-    if columns < row_step <= min(64, size) or whole_rows:
-        return row_step
+    whole_rows = columns == row_stride >= 4 and size <= 32 * columns
+    if columns < row_stride <= min(64, size) or whole_rows:
+        return row_stride
     return min(columns if 8 <= columns <= 64 else 32 if size > 64 else 16, size)
 
 
@@ -509,7 +505,7 @@ def _worst_access(sheet: LayoutGrid, axis: int, itemsize: int, banks: int, width
 def plan_scene(plan: Plan, *, side: int = MAX_SIDE, **options: Unpack[SceneOptions]) -> Scene:
     """Return both memories of a `plan`, painted by where elements lie in the source, so that the copy can be followed.
 
-    Memories with more than `side` rows or columns are shown as coordinates, in blocks, painted by place. `options` are
+    Memories with more than `side` rows or columns are shown as coordinates, in blocks, colored by offset. `options` are
     the common scene options.
 
     >>> from tilewright import row_major, col_major
@@ -538,13 +534,13 @@ def plan_scene(plan: Plan, *, side: int = MAX_SIDE, **options: Unpack[SceneOptio
 
 
 def _color_by_source(before: Grid, after: Grid, titles: list[str]) -> tuple[Grid, ...]:
-    """Return both memories painted by the place in the source, and linked by element."""
+    """Return both memories colored by the offset in the source, and linked by element."""
     elements = before.field("element").values
-    place_of = {name: k for k, name in enumerate(elements) if name is not None}
+    offset_of = {name: k for k, name in enumerate(elements) if name is not None}
     grids = []
     for grid, title in zip((before, after), titles, strict=True):
         names = grid.field("element").values
-        source = tuple(place_of.get(name) for name in names)
+        source = tuple(offset_of.get(name) for name in names)
         fields = (grid.field("element"), Field("source", source, "ramp"))
         link = tuple(
             name if name is None or origin is not None else None for name, origin in zip(names, source, strict=True)

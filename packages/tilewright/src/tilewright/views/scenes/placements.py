@@ -610,7 +610,7 @@ def _mask_values(values: list[Any], exists: NDArray[Any]) -> tuple[Any, ...]:
 
 _MAX_SHARDS = 1 << 23  # in a picture
 _EVEN = 1.25  # times the least that a bank can hold
-_MAX_BYTES = 1 << 62  # of a tensor whose places are counted in 64 bits
+_MAX_BYTES = 1 << 62  # of a tensor whose addresses are counted in 64 bits
 
 
 @scene_function

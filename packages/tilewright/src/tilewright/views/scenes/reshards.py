@@ -169,7 +169,7 @@ class ChipMap:
 
 
 def _role(arriving: int, leaving: int, staying: int) -> str | None:
-    """Return the traffic of a place, or None if nothing goes through it."""
+    """Return the traffic of an endpoint, or None if nothing goes through it."""
     if arriving and leaving:
         return "sends and receives"
     return "receives" if arriving else "sends" if leaving else "keeps its own" if staying else None

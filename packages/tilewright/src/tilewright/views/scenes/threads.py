@@ -267,13 +267,16 @@ def linear_scene(linear: Linear, **options: Unpack[SceneOptions]) -> Scene:
     fields = [
         Field(name, tuple([cell[0][names.index(name)] if cell else None for cell in coordinates])) for name in shown
     ]
-    texts = tuple(["; ".join([_format_point(point, names, shown) for point in cell]) or None for cell in coordinates])
+    positions = [names.index(name) for name in shown]
+    texts = [
+        "; ".join([", ".join([str(point[k]) for k in positions]) for point in cell]) or None for cell in coordinates
+    ]
     color = next((name for name in ("lane", "offset", "warp") if name in shown), shown[0])
     axes = list(linear.outputs) if len(extents) == 2 else ["", *linear.outputs]
     grid = Grid(
         rows,
         columns,
-        (*fields, Field("held by", texts)),
+        (*fields, Field("held by", tuple(texts))),
         title="places of each element",
         color=color,
         label=color,
@@ -288,7 +291,3 @@ def linear_scene(linear: Linear, **options: Unpack[SceneOptions]) -> Scene:
         Fact("copies of each element", str(count >> linear.rank)),
     ]
     return Scene("a linear map", (grid,), tuple(facts))
-
-
-def _format_point(coordinate: tuple[int, ...], names: tuple[str, ...], shown: list[str]) -> str:
-    return ", ".join([str(coordinate[names.index(name)]) for name in shown])
