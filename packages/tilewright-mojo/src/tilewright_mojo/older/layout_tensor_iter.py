@@ -108,8 +108,8 @@ class LayoutTensorIter(metaclass=ParametrizedMeta):
     get_subscript = get
 
     def _moved(self, count: Any) -> int:
-        place = self.offset + int(as_integer(count, "a number of steps")) * self.stride
-        return place % self.bound if self.circular else place
+        offset = self.offset + int(as_integer(count, "a number of steps")) * self.stride
+        return offset % self.bound if self.circular else offset
 
     def __iadd__(self, count: Any) -> LayoutTensorIter:
         self.offset = self._moved(count)

@@ -94,8 +94,8 @@ def mark_in_flight(target: Any) -> None:
     >>> from tilewright.mojo.layout import TileTensor, row_major
     >>> mark_in_flight(TileTensor([0] * 4, row_major[4]()))  # outside of a kernel nothing has to be waited for
     """
-    places, valid = Scalars.of(target).offsets()
-    start_copy(target._store, places[valid])
+    offsets, valid = Scalars.of(target).offsets()
+    start_copy(target._store, offsets[valid])
 
 
 def copy_valid(target: Any, source: Any, bound: int | None) -> None:
@@ -107,18 +107,18 @@ def copy_valid(target: Any, source: Any, bound: int | None) -> None:
     >>> tile.to_numpy().tolist()
     [3, 9]
     """
-    (into, writable), (places, valid) = Scalars.of(target).offsets(), Scalars.of(source).offsets()
-    if into.shape != places.shape or target.dtype != source.dtype:
+    (into, writable), (offsets, valid) = Scalars.of(target).offsets(), Scalars.of(source).offsets()
+    if into.shape != offsets.shape or target.dtype != source.dtype:
         raise LayoutError(
             f"a masked copy needs tensors of one shape and type, got {source.shape} of {source.dtype} for"
             f" {target.shape} of {target.dtype}"
         )
     if target.readonly:
         raise LayoutError("the target of a copy is read-only")
-    chosen = writable & valid if bound is None else writable & valid & (places - source.offset < bound)
-    source._store.will_read(places[chosen])
+    chosen = writable & valid if bound is None else writable & valid & (offsets - source.offset < bound)
+    source._store.will_read(offsets[chosen])
     target._store.will_write(into[chosen])
-    target._store.host[into[chosen]] = source._store.host[places[chosen]]
+    target._store.host[into[chosen]] = source._store.host[offsets[chosen]]
 
 
 def size_of_layout(layout: Any) -> int:
