@@ -106,24 +106,11 @@ _PLAIN_TYPES = frozenset({type(None), tuple, list, dict, set, range, slice})
 _LANGUAGE_TYPES = ("Codepoint",)  # of the front end, whose other classes are no types
 
 
-_UNNAMED = frozenset(
-    [
-        "AtomicType",
-        "BlockFunction",
-        "CopyPlan",
-        "FailedAssertion",
-        "IndexListType",
-        "LabelledStore",
-        "MemoryArray",
-        "RaisedValue",
-        "RuntimeLayoutType",
-        "RuntimeTupleType",
-        "StaticExtents",
-        "StoreMethod",
-        "Stream",
-        "WarpFunction",
-    ]
-)
+_UNNAMED = {
+    "AtomicType", "BlockFunction", "CopyPlan", "FailedAssertion", "IndexListType", "LabelledStore", "MemoryArray",
+    "MemoryWindow", "RaisedValue", "RuntimeLayoutType", "RuntimeTupleType", "StaticExtents", "StoreMethod", "Stream",
+    "WarpFunction",
+}  # fmt: skip
 """Public classes of the dialect that Mojo has no name for."""
 
 
