@@ -27,7 +27,7 @@ BUDGET = {
         "formats": (1530, 5),
         "layout": (3660, 14),
         "memory": (3330, 14),
-        "mojo": (3280, 15),
+        "mojo": (3240, 15),
         "notation": (3370, 10),
         "tensor": (2440, 7),
         "tiling": (4560, 14),
@@ -44,12 +44,12 @@ BUDGET = {
         "codegen": (1620, 7),
     },
     "tilewright_mojo": {
-        "(modules)": (1390, 12),
+        "(modules)": (1380, 12),
         "explorer": (210, 4),
         "language": (4540, 14),
         "library": (1210, 11),
-        "older": (1800, 11),
-        "simt": (2230, 7),
+        "older": (1750, 11),
+        "simt": (2190, 7),
     },
 }
 

@@ -114,7 +114,7 @@ _UNNAMED = {
 """Public classes of the dialect that Mojo has no name for."""
 
 
-def type_of(value: object) -> Any:
+def type_of(value: object) -> MojoValue:
     """Return the type of a value, with all its parameters: `type_of(tensor)`, `type_of(Float32(1))`.
 
     >>> from tilewright.mojo import Float32

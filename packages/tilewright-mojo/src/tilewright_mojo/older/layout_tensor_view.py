@@ -256,13 +256,14 @@ class ModeNumbers(tuple[StaticCount, ...]):
     def __call__(self, idx: object) -> int:
         return int(self[as_integer(idx, "a mode")])
 
-    def with_parameters(self, *k: Any, idx: object = None) -> Any:
+    def with_parameters(self, *k: Any, idx: Any = None) -> StaticCount:
         """Return the number of a mode, to be called: `tensor.shape[0]()`.
 
         >>> ModeNumbers([StaticCount(4)]).with_parameters(0)()
         4
         """
-        return self[(*k, idx)[0]]
+        count: StaticCount = self[(*k, idx)[0]]
+        return count
 
 
 class _DerivedType:
@@ -884,7 +885,7 @@ class NullableTileTensor:
         return self._tensor
 
     @property
-    def dim(self) -> Any:
+    def dim(self) -> brackets[int]:
         """Return the extent of a mode: `nullable.dim[0]()`, `nullable.dim(0)`.
 
         >>> from tilewright.mojo.layout import row_major

@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Any
 
 from tilewright.errors import LayoutError
-from tilewright.mojo import brackets
+from tilewright.mojo import MojoValue, brackets
 from tilewright.tensor import Scalars
 
 from ..simt.access_log import start_copy
@@ -57,7 +57,7 @@ class CopyPlan:
     fill: Any = 0
     is_async: bool = False
 
-    def copy(self, target: Any, source: Any) -> Any:
+    def copy(self, target: Any, source: Any) -> MojoValue:
         """Copy the share of the running thread; return `target`. Threads beyond the layout have none.
 
         >>> from tilewright.mojo.layout import TileTensor, row_major
@@ -163,7 +163,7 @@ def _copy_function(
     """Return a copy whose target or source, if shared, is distributed over the threads."""
 
     @brackets
-    def copy(parameters: tuple[Any, ...], dst: object, src: object, *bounds: Any, **named: Any) -> Any:
+    def copy(parameters: tuple[Any, ...], dst: object, src: object, *bounds: Any, **named: Any) -> MojoValue:
         if bounds:
             raise LayoutError("a copy through an iterator with bounds is one of AMD's GPUs; copy a tile instead")
         if scope is not None:
