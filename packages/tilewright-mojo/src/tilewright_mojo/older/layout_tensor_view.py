@@ -13,7 +13,7 @@ from typing import Any
 from tilewright._dialect import unwrap
 from tilewright.errors import LayoutError
 from tilewright.layout import Layout as NativeLayout
-from tilewright.layout import as_integer, compose
+from tilewright.layout import as_integer, as_tuple, coalesce, compose
 from tilewright.mojo import (
     AddressSpace,
     DType,
@@ -656,8 +656,9 @@ class LayoutTensor(TileTensor):
         """
         if not isinstance(self._pair, NativeLayout):
             raise LayoutError(f"cannot merge the modes of {self.layout}, which has no strides")
-        layout, vector = _coalesce(self._native_layout), (self._pair.shape[1], self._pair.stride[1])
-        return self._view(NativeLayout((layout.shape, vector[0]), (layout.stride, vector[1])), self._offset)
+        layout, (shape, stride) = coalesce(self._native_layout), self._pair._parts()[:2]
+        modes = ((as_tuple(layout.shape), shape[1]), (as_tuple(layout.stride), stride[1]))
+        return self._view(NativeLayout(*modes), self._offset)
 
     @brackets
     def tiled_iterator(self, parameters: tuple[Any, ...], *coords: Any, axis: Any = 0, **_: Any) -> Any:
@@ -810,18 +811,6 @@ def _unpack(index: object) -> tuple[Any, ...]:
         if isinstance(tree, (tuple, list)):
             return tuple(tree)
     return entries
-
-
-def _coalesce(layout: Any) -> Any:
-    """Return a native layout with merged modes, as a tuple of modes."""
-    modes: list[tuple[Any, Any]] = []
-    for n, d in zip(*layout.flat_modes(), strict=True):
-        if modes and modes[-1][0] * modes[-1][1] == d:
-            modes[-1] = modes[-1][0] * n, modes[-1][1]
-        elif n != 1:
-            modes.append((n, d))
-    shape, stride = zip(*modes, strict=True) if modes else ((1,), (0,))
-    return NativeLayout(tuple(shape), tuple(stride))
 
 
 def _lists_rows(pair: object) -> bool:
