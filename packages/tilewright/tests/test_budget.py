@@ -27,7 +27,7 @@ BUDGET = {
         "formats": (1530, 5),
         "layout": (3660, 14),
         "memory": (3330, 14),
-        "mojo": (3240, 15),
+        "mojo": (3230, 15),
         "notation": (3370, 10),
         "tensor": (2440, 7),
         "tiling": (4560, 14),
@@ -48,7 +48,7 @@ BUDGET = {
         "explorer": (210, 4),
         "language": (4540, 14),
         "library": (1210, 11),
-        "older": (1750, 11),
+        "older": (1730, 11),
         "simt": (2190, 7),
     },
 }

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from tilewright._dialect import unwrap
 from tilewright.errors import LayoutError
 from tilewright.mojo import MojoValue, brackets
 from tilewright.tensor import Scalars
@@ -28,17 +29,6 @@ class ThreadScope(Enum):
 
     BLOCK = 0
     WARP = 1
-
-
-def worker_index(scope: ThreadScope = ThreadScope.BLOCK) -> int:
-    """Return the number of the running thread in its block or warp.
-
-    >>> from tilewright_mojo.simt import launch
-    >>> launch(lambda: print(worker_index(), end=" "), grid=1, block=(2, 2)).errors
-    0 1 2 3 ()
-    """
-    thread = current_machine("a copy of threads").thread
-    return thread.lane if scope is ThreadScope.WARP else thread.index
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +63,9 @@ class CopyPlan:
             return target
         if not is_inside_kernel():
             raise LayoutError("a copy with a layout of threads works only inside a kernel; leave it out on the host")
-        worker = worker_index(self.scope)
-        if worker >= size_of_layout(layouts[0]):
+        thread = current_machine("a copy of threads").thread
+        worker = thread.lane if self.scope is ThreadScope.WARP else thread.index
+        if worker >= unwrap(layouts[0]).size:
             return target
         ours, theirs = target, source
         if self.target_threads is not None:
@@ -119,17 +110,6 @@ def copy_valid(target: Any, source: Any, bound: int | None) -> None:
     source._store.will_read(offsets[chosen])
     target._store.will_write(into[chosen])
     target._store.host[into[chosen]] = source._store.host[offsets[chosen]]
-
-
-def size_of_layout(layout: Any) -> int:
-    """Return the number of coordinates of a layout, of either kind that Mojo has.
-
-    >>> from tilewright.mojo.layout import row_major
-    >>> size_of_layout(row_major[4, 8]())
-    32
-    """
-    size = layout.size
-    return int(size() if callable(size) else size)
 
 
 def plan_of(
