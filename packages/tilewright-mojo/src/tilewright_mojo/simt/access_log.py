@@ -490,7 +490,7 @@ class AccessLog:
 
 
 def _as_instruction(offsets: object, width: int, store: Store) -> tuple[Any, int]:
-    """Return (place, width) of places that one vector instruction can access, else (places, width)."""
+    """Return (offset, width) of offsets that one vector instruction can access, else (offsets, width)."""
     if isinstance(offsets, (np.integer, int)):
         return int(offsets), width
     table: np.ndarray = np.asarray(offsets).reshape(-1)
