@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tilewright.copying import Backend, DeviceArray, Plan, step_operands
+from tilewright.copying import Backend, DeviceArray, Plan, stage_operands
 from tilewright.formats import float32
 
 from .codegen import Tuning
@@ -49,9 +49,9 @@ class KernelBackend(Backend):
         aligned = (source.alignment, target.alignment)
         with self.working("run the plan"):
             launches = self.compile_plan(plan, aligned, tuning)
-            steps = step_operands(plan, source, target, lambda count: self.empty((count,), float32))
+            stages = stage_operands(plan, source, target, lambda count: self.empty((count,), float32))
             for launch in launches:
-                _, read, written = steps[launch.kernel.step]
+                _, read, written = stages[launch.kernel.stage]
                 self.enqueue(launch, read, written)
 
     def download(self, array: DeviceArray, target: NDArray[Any]) -> None:

@@ -63,8 +63,8 @@ class KernelLaunch:
         self._addresses = (ctypes.c_uint64 * 2)()
         pointers = [ctypes.c_uint64(int(table.data.ptr)) for table in tables]
         start = ctypes.addressof(self._addresses)
-        places = [start, start + 8, *[ctypes.addressof(value) for value in pointers]]
-        block = (ctypes.c_void_p * len(places))(*places)
+        addresses = [start, start + 8, *[ctypes.addressof(value) for value in pointers]]
+        block = (ctypes.c_void_p * len(addresses))(*addresses)
         self._arguments = ctypes.addressof(block)
         self._keep_alive = (function, tables, pointers, block)
         self._lock = Lock()
@@ -101,8 +101,8 @@ class BatchLaunch:
     def __call__(self, sources: Sequence[int], targets: Sequence[int], stream: int) -> None:
         none = [0] * (MAX_BATCH - len(sources))
         addresses = (ctypes.c_uint64 * (2 * MAX_BATCH))(*sources, *none, *targets, *none)
-        places = [ctypes.addressof(argument) for argument in (addresses, *self._arguments)]
-        block = (ctypes.c_void_p * len(places))(*places)
+        pointers = [ctypes.addressof(argument) for argument in (addresses, *self._arguments)]
+        block = (ctypes.c_void_p * len(pointers))(*pointers)
         groups, threads = self.kernel.groups * len(sources), self.kernel.threads
         shape = (groups, 1, 1, threads, 1, 1, self.kernel.large_shared)
         self._launch(self._function.ptr, *shape, stream, ctypes.addressof(block), 0)
@@ -121,15 +121,15 @@ _compiled_batches: PlanCache[tuple[BatchLaunch, ...]] = PlanCache(_table_bytes)
 
 
 def _compile_kernels(
-    plan: Plan, device: int, aligned: tuple[int, int], tuning: Tuning | None, kind: Callable[..., AnyLaunch]
+    plan: Plan, device: int, aligned: tuple[int, int], tuning: Tuning | None, launch_class: Callable[..., AnyLaunch]
 ) -> tuple[AnyLaunch, ...]:
     cupy: Any = import_module("cupy")
-    program = generate_program(plan, "cuda", aligned, tuning, batched=kind is BatchLaunch)
+    program = generate_program(plan, "cuda", aligned, tuning, batched=launch_class is BatchLaunch)
     module = load_module(program.text, device)
     launches = []
     for kernel in program.kernels:
         function = get_function(module, kernel.name, kernel.large_shared)
-        launches.append(kind(kernel, function, [cupy.asarray(table) for table in kernel.tables]))
+        launches.append(launch_class(kernel, function, [cupy.asarray(table) for table in kernel.tables]))
     return tuple(launches)
 
 
@@ -262,7 +262,7 @@ def _unavailable_reason() -> str | None:
 
 
 class CudaRunner:
-    """Enqueues a plan of one step from a source address to a target address, without any checks.
+    """Enqueues a plan of one stage from a source address to a target address, without any checks.
 
     The stream is the current one of the library that allocated the target, so that a call can be captured in a graph.
     """
@@ -350,15 +350,15 @@ class CudaBackend(KernelBackend):
         launch(source.buffer.address, target.buffer.address, self.stream)
 
     def can_prepare(self, plan: Plan) -> bool:
-        """Return whether a plan has one step, and formats that devices support."""
+        """Return whether a plan has one stage, and formats that devices support."""
         return not plan.stages and not formats_without_code(plan)
 
     def make_runner(self, plan: Plan, aligned: tuple[int, int]) -> CudaRunner:
-        """Return the function that enqueues a plan of one step between addresses with two alignments in bytes."""
+        """Return the function that enqueues a plan of one stage between addresses with two alignments in bytes."""
         return CudaRunner(plan, self, aligned)
 
     def run_batch(self, plan: Plan, sources: Sequence[int], targets: Sequence[int]) -> None:
-        """Enqueue a plan of one step for up to MAX_BATCH pairs of addresses, in one launch for each of its kernels."""
+        """Enqueue a plan of one stage for up to MAX_BATCH pairs of addresses, in one launch for each of its kernels."""
         aligned = (gcd(WIDEST, *sources), gcd(WIDEST, *targets))
         with self.working("run the plans"):
             launches = _compiled_batches.get(
@@ -519,7 +519,7 @@ def _wrap_torch_tensor(tensor: Any) -> DeviceArray:
     if tensor.layout is not sys.modules["torch"].strided:
         raise FormatError(f"expected a strided tensor, got layout {tensor.layout}; make it dense first")
     backend = CudaBackend(tensor.device.index or 0, "torch")
-    strides = tuple([int(step) * element.itemsize for step in tensor.stride()])
+    strides = tuple([int(stride) * element.itemsize for stride in tensor.stride()])
     return DeviceArray(backend, int(tensor.data_ptr()), 0, tuple(map(int, tensor.shape)), strides, element, tensor)
 
 

@@ -122,12 +122,12 @@ def _upload_tables(cl: Any, context: Any, tables: Sequence[NDArray[Any]]) -> lis
 
 
 def _device_tunings(cl: Any, device: Any) -> dict[str, Tuning]:
-    """Return the tuning of each kind of kernel, within the limits of a device."""
+    """Return the tuning of each family of kernels, within the limits of a device."""
     chosen = dict.fromkeys(DEFAULTS, _CPU_TUNING) if device.type & cl.device_type.CPU else DEFAULTS
     threads, shared = device.max_work_group_size // 2, device.local_mem_size // 2
     return {
-        kind: replace(tuning, threads=min(tuning.threads, threads), shared=min(tuning.shared, shared))
-        for kind, tuning in chosen.items()
+        name: replace(tuning, threads=min(tuning.threads, threads), shared=min(tuning.shared, shared))
+        for name, tuning in chosen.items()
     }
 
 

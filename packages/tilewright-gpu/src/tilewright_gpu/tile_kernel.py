@@ -88,12 +88,12 @@ class KernelOperand:
     def pitches(self) -> tuple[int, ...]:
         """The strides in local memory, in elements; rows start at multiples of a vector."""
         extents = self.tiler.largest_tile
-        result, step = [1], 1
+        result, stride = [1], 1
         for axis in range(self.rank - 1, 0, -1):
-            step *= extents[axis]
+            stride *= extents[axis]
             if axis == self.rank - 1:
-                step = -(-step * self.size // WIDEST) * WIDEST // self.size
-            result.append(step)
+                stride = -(-stride * self.size // WIDEST) * WIDEST // self.size
+            result.append(stride)
         return tuple(result[::-1])
 
     @property
@@ -112,8 +112,8 @@ class KernelOperand:
         """The widest vector, up to 16 bytes, that is always aligned in memory and in the buffer."""
         if not self.is_dense:
             return self.size
-        step, before = self.tiler.axes[-1][:2]
-        return gcd(WIDEST, self.alignment, *self.strides[:-1], step * self.size, before * self.size)
+        stride, before = self.tiler.axes[-1][:2]
+        return gcd(WIDEST, self.alignment, *self.strides[:-1], stride * self.size, before * self.size)
 
     @property
     def is_listed(self) -> bool:
@@ -142,10 +142,10 @@ class KernelOperand:
             f"    {name}_box_t box;",
         ]
         for axis, coordinate in enumerate(self._coordinates("tile")):
-            step, first, whole, last, rest = tiler.axes[axis]
+            stride, first, whole, last, rest = tiler.axes[axis]
             extent = f"{whole}u" if rest == whole else f"c{axis} == {last}u ? {rest}u : {whole}u"
             lines.append(f"    const u32 c{axis} = {coordinate};")
-            lines.append(f"    box.at{axis} = ({self.index_type})c{axis} * {step} + {first};")
+            lines.append(f"    box.at{axis} = ({self.index_type})c{axis} * {stride} + {first};")
             lines.append(f"    box.n{axis} = {extent};")
         return [*lines, "    return box;", "}"]
 
@@ -166,7 +166,7 @@ class KernelOperand:
 
     def byte_offset(self, coordinates: list[str]) -> str:
         """Return the C expression of the byte offset of the element at coordinates of the space."""
-        terms = [f"(i64)({x}) * {step}" for x, step in zip(coordinates, self.strides, strict=True) if step]
+        terms = [f"(i64)({x}) * {stride}" for x, stride in zip(coordinates, self.strides, strict=True) if stride]
         return " + ".join(terms) or "0"
 
     def buffer_index(self, indices: list[str]) -> str:
@@ -267,8 +267,8 @@ def _row_copy(operand: KernelOperand, exporting: bool) -> str:
     ends = (far, near) if exporting else (near, far)
     if operand.is_dense:
         return f"event = async_work_group_copy({', '.join(ends)}, {count}, event);"
-    step = operand.strides[-1] // operand.size
-    return f"event = async_work_group_strided_copy({', '.join(ends)}, {count}, {step}, event);"
+    stride = operand.strides[-1] // operand.size
+    return f"event = async_work_group_strided_copy({', '.join(ends)}, {count}, {stride}, event);"
 
 
 def _has_row_copies(operand: KernelOperand) -> bool:
@@ -360,17 +360,17 @@ def _store_element(operand: KernelOperand) -> list[str]:
 def _vector_function(operand: KernelOperand, importing: bool) -> list[str]:
     """Return the function with which CUDA threads import or export a tile, one vector at a time."""
     name, raw, piece = operand.name, operand.bits_type, operand.vector_bytes
-    width, kind = max(1, piece // operand.size), vector_type(piece)
+    width, c_type = max(1, piece // operand.size), vector_type(piece)
     slot = f"buffer + ({operand.buffer_index(index_names(operand))})"
-    place = f"memory + ({operand.byte_offset(index_names(operand, 'x'))})"
+    address = f"memory + ({operand.byte_offset(index_names(operand, 'x'))})"
     if importing:
         head = f"INLINE void {name}_import({raw} *buffer, const u8 *memory, const {name}_box_t box) {{"
-        copy = f"COPY_ASYNC_{piece}({slot}, {place});"
+        copy = f"COPY_ASYNC_{piece}({slot}, {address});"
         if piece < 4:  # too narrow for asynchronous copies
-            copy = f"*({kind} *)({slot}) = *(const {kind} *)({place});"
+            copy = f"*({c_type} *)({slot}) = *(const {c_type} *)({address});"
     else:
         head = f"INLINE void {name}_export(const {raw} *buffer, u8 *memory, const {name}_box_t box) {{"
-        copy = f"*({kind} *)({place}) = *(const {kind} *)({slot});"
+        copy = f"*({c_type} *)({address}) = *(const {c_type} *)({slot});"
     return [head, *indent(thread_loop(operand, _vector_or_elements(operand, width, copy, importing), width)), "}"]
 
 
@@ -866,13 +866,13 @@ def _make_operand(name: str, endpoint: Endpoint, tiler: Tiler, fill: Fill) -> Ke
             f"{tiler.order} order supports at most {MAX_LISTED_TILES} tiles in a kernel, got {tiler.count}; use"
             " row_major"
         )
-    steps = tuple([step if n > 1 else element.itemsize for n, step in zip(endpoint.shape, strides, strict=True)])
+    strides = tuple([stride if n > 1 else element.itemsize for n, stride in zip(endpoint.shape, strides, strict=True)])
     padding = None if fill is None else validate_fill(fill, endpoint.dtype)
     fill_bytes = padding if padding is None or isinstance(padding, str) else padding.tobytes()
     alignment = gcd(WIDEST, address)
     if alignment % min(WIDEST, element.itemsize):
         raise TransferError(f"{name} starts at {address:#x}, which is not aligned to {element.name}; copy it first")
-    return KernelOperand(name, tiler, steps, element, fill_bytes, alignment)
+    return KernelOperand(name, tiler, strides, element, fill_bytes, alignment)
 
 
 def _copy_to_device(backend: KernelBackend, endpoint: Endpoint) -> DeviceArray:

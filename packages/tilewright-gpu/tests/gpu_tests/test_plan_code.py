@@ -51,9 +51,9 @@ def check_code(plan):
         names = re.findall(r"^KERNEL\(\d+\) (\w+)\(", plan.code(dialect), re.MULTILINE)
         assert names == [kernel.name for kernel in program.kernels]
         assert len(set(names)) == len(names)
-        for number, step in enumerate(plan.steps):
-            busy = [nest for nest in step.nests if nest.elements or nest.operation == "pack"]
-            mine = [kernel for kernel in program.kernels if kernel.step == number]
+        for number, stage in enumerate(plan.passes):
+            busy = [nest for nest in stage.nests if nest.elements or nest.operation == "pack"]
+            mine = [kernel for kernel in program.kernels if kernel.stage == number]
             gathered = [re.match(r"(\d+) kernels in one launch", kernel.note) for kernel in mine]
             assert sum(int(match[1]) if match else 1 for match in gathered) >= len(busy)
 

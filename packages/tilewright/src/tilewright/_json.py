@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strict JSON for untrusted text: ambiguous or overly expensive input is rejected."""
+"""Strict JSON for untrusted text, where ambiguous or overly expensive input is rejected; and TOML."""
 
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any, NoReturn
 
 from .errors import FileFormatError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 
 def parse_json(data: bytes | memoryview | str, name: str) -> Any:
@@ -34,6 +40,20 @@ def parse_json(data: bytes | memoryview | str, name: str) -> Any:
         raise FileFormatError(f"{name} is nested too deeply") from None
     except ValueError as problem:  # also numbers with thousands of digits
         raise FileFormatError(f"{name} is not JSON: {problem}") from None
+
+
+def parse_toml(data: bytes | str, name: str) -> dict[str, Any]:
+    """Return a parsed TOML text; raise a `FileFormatError` for any defect. `name` is what messages call the text.
+
+    >>> parse_toml("a = [1, 2]", "the rules")
+    {'a': [1, 2]}
+    """
+    try:
+        return tomllib.loads(data if isinstance(data, str) else data.decode())
+    except RecursionError:
+        raise FileFormatError(f"{name} is nested too deeply") from None
+    except ValueError as problem:  # also of bad UTF-8
+        raise FileFormatError(f"{name} is not TOML: {problem}") from None
 
 
 def strict_decoder(name: str) -> json.JSONDecoder:

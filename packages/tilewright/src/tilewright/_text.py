@@ -34,6 +34,16 @@ def format_extents(extents: Iterable[int], none: str = "") -> str:
     return " x ".join(map(str, extents)) or none
 
 
+def list_some(names: Sequence[str], most: int = 1) -> str:
+    """Return the first names, and how many more there are than `most`.
+
+    >>> list_some(["a", "b", "c"], 2), list_some(["a", "b"], 2)
+    ('a, b and 1 more', 'a, b')
+    """
+    others = len(names) - most
+    return ", ".join(names[:most]) + (f" and {others} more" if others > 0 else "")
+
+
 def spell_extents(extents: Iterable[int], none: str = "") -> str:
     """Return extents as they are typed, which `parse_extents` reads; `none` if there are none.
 
@@ -291,13 +301,14 @@ class TextCursor:
         self.at += len(literal) * here
         return here
 
-    def expect(self, literal: str) -> None:
-        """Move past `literal`, or raise.
+    def expect(self, *literals: str) -> None:
+        """Move past `literals`, one after the other, or raise.
 
-        >>> TextCursor("[7]", "a list").expect("[")
+        >>> TextCursor("tile [7]", "a tile").expect("tile", "[")
         """
-        if not self.accept(literal):
-            self.fail(repr(literal))
+        for literal in literals:
+            if not self.accept(literal):
+                self.fail(repr(literal))
 
     def expect_end(self) -> None:
         """Raise if anything but white space is left.

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
+from math import isfinite
 from typing import Any
 
 
@@ -45,8 +46,8 @@ class Finding:
         >>> Finding("size", "size is 1, expected 2").to_json()["severity"]
         'error'
         """
-        data: dict[str, Any] = plain_data(self)
-        return data if self.place else {key: value for key, value in data.items() if key != "place"}
+        names = [field.name for field in fields(self) if field.name != "place" or self.place]
+        return {name: plain_data(getattr(self, name)) for name in names}
 
     def __str__(self) -> str:
         more = f" ({self.count - 1} more like it)" if self.count > 1 else ""
@@ -54,19 +55,33 @@ class Finding:
 
 
 def plain_data(value: object) -> Any:
-    """Return a value as JSON data: dataclasses as dictionaries, enums as their values, sequences as lists.
+    """Return a value as JSON data: dataclasses as dictionaries, enums as their names, anything unknown as text.
 
     >>> plain_data(Finding("size", "size is 1, expected 2"))["severity"]
     'error'
-    >>> plain_data({"shape": (2, 3)})
-    {'shape': [2, 3]}
+    >>> plain_data({("a", 1): {2.5, 2.5}, "worst": float("inf")})
+    {'a,1': [2.5], 'worst': 'inf'}
     """
+    if value is None or type(value) in (bool, int, str):
+        return value
+    if isinstance(value, Enum):
+        return value.name.lower()
+    if isinstance(value, (int, str)):  # of a class of its own
+        return int(value) if isinstance(value, int) else str(value)
+    if isinstance(value, float):  # JSON has no infinity
+        return float(value) if isfinite(value) else str(float(value))
+    if hasattr(value, "to_json"):
+        return plain_data(value.to_json())
+    if isinstance(value, Mapping):
+        return {_format_key(key): plain_data(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [plain_data(item) for item in value]
+    if hasattr(value, "tolist"):  # NumPy's arrays and scalars, without importing NumPy
+        return plain_data(value.tolist())
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain_data(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, Mapping):
-        return {key: plain_data(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain_data(item) for item in value]
-    return value
+    return str(value)
+
+
+def _format_key(key: object) -> str:
+    return ",".join(map(str, key)) if isinstance(key, tuple) else str(key)

@@ -33,11 +33,11 @@ def list_plugins(group: Group) -> dict[str, EntryPoint]:
 
 
 @cache
-def load_plugin(group: Group, name: str, kind: type) -> object | None:
+def load_plugin(group: Group, name: str, expected: type) -> object | None:
     """Return the object that a plug-in of a `group` provides under a `name`; None if there is none, or none that works.
 
-    It is an object of the type `kind`, or a function that returns one. A plug-in that cannot be loaded is named in a
-    warning.
+    It is an object of the `expected` type, or a function that returns one. A plug-in that cannot be loaded is named in
+    a warning.
 
     >>> load_plugin("chips", "no_such_chip", object) is None
     True
@@ -47,12 +47,12 @@ def load_plugin(group: Group, name: str, kind: type) -> object | None:
         return None
     try:
         value = entry.load()
-        value = value() if callable(value) and not isinstance(value, kind) else value
+        value = value() if callable(value) and not isinstance(value, expected) else value
     except Exception as problem:
         _warn_of(entry, f"{type(problem).__name__}: {problem}")
         return None
-    if not isinstance(value, kind):
-        _warn_of(entry, f"expected a {kind.__name__} or a function that returns one, got {type(value).__name__}")
+    if not isinstance(value, expected):
+        _warn_of(entry, f"expected a {expected.__name__} or a function that returns one, got {type(value).__name__}")
         return None
     return value
 

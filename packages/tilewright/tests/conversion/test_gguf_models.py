@@ -13,7 +13,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.conversion import check_cache, plan_cache
-from tilewright.conversion.gguf_names import ARCHITECTURES, name_gguf_model
+from tilewright.conversion.gguf_names import ARCHITECTURES, MODEL_NAMES, name_gguf_model
 from tilewright.files import open_tensors
 from tilewright.files.safetensors import LLAMA_CONFIG, sample_llama
 from tilewright.formats.ggml import GGML_TYPES
@@ -250,7 +250,7 @@ def test_architectures_without_a_table_are_refused(tmp_path):
 
 def test_every_architecture_names_its_modules_once(tmp_path):
     for key, architecture in ARCHITECTURES.items():
-        modules = [*[f"blk.0.{name}" for name in architecture.layers], *architecture.model]
+        modules = [*[f"blk.0.{name}" for name in architecture.layers], *MODEL_NAMES]
         arrays = {f"{name}.weight": np.zeros((16, 4), np.float32) for name in modules}
         arrays |= {f"blk.0.{name}.weight": np.zeros((3, 8, 4), np.float32) for name in architecture.experts}
         sizes = {"embedding_length": 4, "block_count": 1, "attention.head_count": 4, "attention.head_count_kv": 2}

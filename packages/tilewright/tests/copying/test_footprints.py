@@ -17,14 +17,14 @@ from tilewright.errors import TransferError
 @st.composite
 def footprints(draw):
     shape = draw(st.lists(st.integers(0, 4), max_size=3))
-    steps = draw(st.lists(st.integers(-12, 12), min_size=len(shape), max_size=len(shape)))
-    return Footprint(draw(st.integers(-20, 20)), tuple(shape), tuple(steps), draw(st.integers(1, 4)))
+    strides = draw(st.lists(st.integers(-12, 12), min_size=len(shape), max_size=len(shape)))
+    return Footprint(draw(st.integers(-20, 20)), tuple(shape), tuple(strides), draw(st.integers(1, 4)))
 
 
 def touched(footprint):
     """Return every byte, one by one."""
     starts = [
-        footprint.first + sum(k * step for k, step in zip(at, footprint.steps, strict=True))
+        footprint.first + sum(k * stride for k, stride in zip(at, footprint.strides, strict=True))
         for at in product(*map(range, footprint.shape))
     ]
     return {start + k for start in starts for k in range(footprint.itemsize)}
@@ -74,9 +74,9 @@ def test_copies_between_views_of_one_array(engine, views):
     mine = np.zeros(whole.shape, bool)
     corner = np.lib.stride_tricks.as_strided
     offset = target.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
-    steps = tuple([step // whole.itemsize for step in target.strides])
+    strides = tuple([stride // whole.itemsize for stride in target.strides])
     if target.size:
-        corner(mine.reshape(-1)[offset // whole.itemsize :], target.shape, steps)[...] = True
+        corner(mine.reshape(-1)[offset // whole.itemsize :], target.shape, strides)[...] = True
     copy(source, target, **engine)
     assert (target == wanted).all()
     assert (whole[~mine] == before[~mine]).all()

@@ -107,7 +107,7 @@ def test_leaves_step_as_their_sides_do_and_the_rest_is_left_to_tables(domain):
         digits = [index // leaf.radix % leaf.extent for leaf in leaves]
         hot = sum(d * leaf.radix for d, leaf in zip(digits, leaves, strict=True) if not leaf.is_strided)
         for side, mode in enumerate(sides):
-            steps = sum(d * leaf.steps[side] for d, leaf in zip(digits, leaves, strict=True) if leaf.is_strided)
+            steps = sum(d * leaf.strides[side] for d, leaf in zip(digits, leaves, strict=True) if leaf.is_strided)
             assert place(mode, index) == steps + place(mode, hot)
 
 

@@ -17,7 +17,7 @@ BY_CLICK = "_TILEWRIGHT_COMPLETE"
 
 def read_by_the_source() -> set[str]:
     files = [
-        *(PACKAGE / "src").rglob("*.py"),
+        *PACKAGE.parent.glob("*/src/**/*.py"),
         *(PACKAGE / "src").rglob("*.toml"),
         *(PACKAGE / "native").rglob("*.cpp"),
         PACKAGE / "pyproject.toml",

@@ -139,7 +139,8 @@ def test_everyone_agrees_about_a_mesh(tmp_path_factory, dimensions, data):
     spec = TensorSpec((5, 40), "int32", "tile")
     shape = topology.global_shape((5, 40))
     whole = np.arange(prod(shape), dtype=np.int32).reshape(shape)
-    parts = {at: to_bytes(whole[topology.device_window(k, (5, 40))], spec) for k, at in enumerate(topology.coordinates)}
+    boxes = [topology.device_box(k, (5, 40)) for k in range(len(topology.coordinates))]
+    parts = {at: to_bytes(whole[box.slices], spec) for at, box in zip(topology.coordinates, boxes, strict=True)}
     write_tensorbin(folder / "x.tensorbin", Tensorbin(spec, parts, topology.distribution, topology))
     np.save(folder / "x.npy", whole)
 

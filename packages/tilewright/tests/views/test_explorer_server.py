@@ -191,7 +191,7 @@ def test_another_site_may_not_ask(explorer):
         ("shape=4x4&dtype=float99", "dtype", "unknown format"),
         ("shape=4x4&chip=abacus", "chip", "unknown chip"),
         ("shape=4x4&tile=7x7", "tile", "chips have no tiles of 7 x 7"),
-        ("shape=4x4&memory=block_sharded&grid=0x8", "grid", "8x8"),
+        ("shape=4x4&memory=block_sharded&grid=0x8", "grid", "columns x rows as 8x4"),
         ("shape=4x4&memory=cloud", "memory", "choose one of"),
         ("shape=" + "1x" * 20 + "1", "shape", "expected at most"),
         ("shape=1" + "0" * 30, "shape", "too large"),

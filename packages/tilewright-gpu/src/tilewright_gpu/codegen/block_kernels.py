@@ -70,7 +70,7 @@ class _ThreadShare:
         return self.run > 1
 
     def axes(self, size: int, code_bytes: int) -> list[LoopAxis]:
-        """Return the axes of the threads of a block, in a run and over the runs, with steps in codes and elements."""
+        """Return the axes of the threads of a block, in a run and over the runs, with strides in codes and elements."""
         per_run = max(1, self.run // self.elements)
         return [
             LoopAxis(per_run, (code_bytes, self.elements * size, 0)),
@@ -202,8 +202,8 @@ def _element_values(job: KernelJob, share: _ThreadShare) -> list[str]:
 
 def _largest_magnitude(element: BlockFormat, share: _ThreadShare, pairs: bool) -> list[str]:
     """Return the statements that declare `shared`, the scale of a block, from the largest magnitude of its elements."""
-    steps = [1 << k for k in range(share.threads.bit_length() - 1)]
-    exchange = [f"largest = larger(largest, across(largest, {step}u));" for step in steps]
+    distances = [1 << k for k in range(share.threads.bit_length() - 1)]
+    exchange = [f"largest = larger(largest, across(largest, {distance}u));" for distance in distances]
     if pairs:
         words, word = share.elements // 2, "moved[r].u32s[{}]"
         lines = [
@@ -286,22 +286,22 @@ def _flush_statements(
     start = job.nest.target_offset if side == 1 else job.nest.scale_offset
     run, inner = unit, 0
     for axis in order:
-        if axes[axis].steps[side] != run or axes[axis].extent % box[axis]:
+        if axes[axis].strides[side] != run or axes[axis].extent % box[axis]:
             break
         run *= box[axis]
         inner += 1
     outer = [Digit(axis, box[axis], 1) for axis in order[inner:]]
-    steps = [axes[digit.axis].steps[side] or 0 for digit in outer]
-    steps += [(axes[digit.digit.axis].steps[side] or 0) * digit.digit.radix for digit in in_group]
-    width = gcd(common_alignment(job.aligned[1], start, *steps), run)
+    strides = [axes[digit.axis].strides[side] or 0 for digit in outer]
+    strides += [(axes[digit.digit.axis].strides[side] or 0) * digit.digit.radix for digit in in_group]
+    width = gcd(common_alignment(job.aligned[1], start, *strides), run)
     vectors = run // width
     total = vectors * digit_combinations(outer)
     named = digit_expressions("at" if vectors == 1 else f"at / {vectors}u", outer)
-    place = offset_expression(named, axes, side)
+    offset = offset_expression(named, axes, side)
     if vectors > 1:
-        place += f" + (i32)(at % {vectors}u) * {width}"
-    kind = vector_type(width)
-    store = [f"STORE({kind}, to + ({place}), ((LOCAL {kind} *){name})[at]);"]
+        offset += f" + (i32)(at % {vectors}u) * {width}"
+    c_type = vector_type(width)
+    store = [f"STORE({c_type}, to + ({offset}), ((LOCAL {c_type} *){name})[at]);"]
     condition = guard_expression([*checked, *named], axes)
     place_of_group = offset_expression(in_group, axes, side, start)
     return [
@@ -343,9 +343,9 @@ def make_unpack_kernel(job: KernelJob) -> tuple[Kernel, set[str]]:
         ("scale", "source", 2, nest.scale_offset),
         ("to", "target", 1, nest.target_offset),
     ):
-        kind = "GLOBAL u8 *" if side == 1 else "GLOBAL const u8 *"
-        place = offset_expression(in_group, all_axes, side, start)
-        body.append(f"{kind}{name} = {base} + ({place}) + ({offset_expression(in_thread, all_axes, side)});")
+        c_type = "GLOBAL u8 *" if side == 1 else "GLOBAL const u8 *"
+        offset = offset_expression(in_group, all_axes, side, start)
+        body.append(f"{c_type}{name} = {base} + ({offset}) + ({offset_expression(in_thread, all_axes, side)});")
     body += [f"{packed} x[{count}];", f"u32 shared[{count}];"]
     load = [
         f"shared[r] = LOAD(u8, scale + ({offset_expression(in_repeat, all_axes, 2)}));",
@@ -362,8 +362,8 @@ def make_unpack_kernel(job: KernelJob) -> tuple[Kernel, set[str]]:
     ]
     if share.contiguous:
         wide = share.vector * size
-        kind = vector_type(wide)
-        store = f"STORE({kind}, at + ({share.offset('k', size)}), y.{kind}s[k]);"
+        c_type = vector_type(wide)
+        store = f"STORE({c_type}, at + ({share.offset('k', size)}), y.{c_type}s[k]);"
         make += unrolled_loop("k", share.elements // share.vector, [store])
     else:
         make += [
@@ -385,14 +385,14 @@ def _value_statements(bits: int, target: Format, raw: str) -> list[str]:
     convert = "{}" if target == float32 else "converted({})"
     unusual = convert.format("value((four >> 8u * k) & 0xffu, shared[r])")
     usual = [f"y.{raw}s[4u * j + k] = {convert.format('usual_value(four, k, shared[r])')};"]
-    step = 1
+    count = 1
     if target == bfloat16:  # the upper halves of the float32 are exact
-        step, value = 2, "usual_value(four, {}, shared[r])"
+        count, value = 2, "usual_value(four, {}, shared[r])"
         usual = [f"y.u32s[2u * j + k] = high_halves({value.format('2u * k')}, {value.format('2u * k + 1u')});"]
     return [
         f"const u32 four = sparse({packed});",
         "if (usual_codes(four, shared[r])) {",
-        *indent(unrolled_loop("k", 4 // step, usual)),
+        *indent(unrolled_loop("k", 4 // count, usual)),
         "} else {",
         *indent(unrolled_loop("k", 4, [f"y.{raw}s[4u * j + k] = {unusual};"])),
         "}",

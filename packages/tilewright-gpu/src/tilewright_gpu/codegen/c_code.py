@@ -20,14 +20,14 @@ MAX_PRIME_EXTENT = 16  # up to here an axis of prime extent is not split
 
 @dataclass(frozen=True, slots=True)
 class LoopAxis:
-    """A loop: its extent, and its step in bytes on each side; a step of None comes from a table.
+    """A loop: its extent, and its stride in bytes on each side; a stride of None comes from a table.
 
     >>> LoopAxis(16, (4, 64)).reach(1)
     960
     """
 
     extent: int
-    steps: tuple[int | None, ...]
+    strides: tuple[int | None, ...]
 
     def reach(self, side: int) -> int:
         """Return the distance in bytes from the first index to the last.
@@ -35,12 +35,12 @@ class LoopAxis:
         >>> LoopAxis(3, (-8, None)).reach(0), LoopAxis(3, (-8, None)).reach(1)
         (16, 0)
         """
-        return (self.extent - 1) * abs(self.steps[side] or 0)
+        return (self.extent - 1) * abs(self.strides[side] or 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Digit:
-    """A digit of the index of an axis: `count` values with a step of `radix` indices.
+    """A digit of the index of an axis: `count` values with a stride of `radix` indices.
 
     >>> Digit(axis=0, count=4, radix=2)
     Digit(axis=0, count=4, radix=2)
@@ -120,15 +120,17 @@ class BoxGrowth:
 
 
 class _Side:
-    """One side of a copy: its axes by increasing step, and the run of the box there."""
+    """One side of a copy: its axes by increasing stride, and the run of the box there."""
 
     def __init__(self, axes: Sequence[LoopAxis], side: int, initial_run: int) -> None:
         self.axes, self.side, self.initial_run = axes, side, initial_run
-        steps = [axis.steps[side] for axis in axes]
-        unit = min((abs(step) for step in steps if step), default=1)
-        # Neighbouring entries of a table are mostly neighbours in memory: right after the axis with the smallest step.
-        self.order = sorted(range(len(axes)), key=lambda k: (unit * 1.5 if steps[k] is None else abs(steps[k] or 0), k))
-        self.order.sort(key=lambda k: steps[k] == 0)
+        strides = [axis.strides[side] for axis in axes]
+        unit = min((abs(stride) for stride in strides if stride), default=1)
+        # Neighbours in a table are mostly neighbours in memory: right after the axis with the smallest stride.
+        self.order = sorted(
+            range(len(axes)), key=lambda k: (unit * 1.5 if strides[k] is None else abs(strides[k] or 0), k)
+        )
+        self.order.sort(key=lambda k: strides[k] == 0)
 
     def next_axis(self, left: Sequence[int]) -> int | None:
         return next((axis for axis in self.order if left[axis] > 1), None)
@@ -137,10 +139,10 @@ class _Side:
         """Return the bytes of the run of the box on this side, or 0 if it cannot grow."""
         run = self.initial_run
         for axis in self.order:
-            step = self.axes[axis].steps[self.side]
+            stride = self.axes[axis].strides[self.side]
             if not run:
-                run = abs(step or 0)
-            if not step or abs(step) != run:
+                run = abs(stride or 0)
+            if not stride or abs(stride) != run:
                 return 0
             run *= taken[axis]
             if taken[axis] < self.axes[axis].extent:
@@ -278,13 +280,13 @@ def declare_digits(index: str, digits: Sequence[Digit], prefix: str) -> tuple[li
     return [f"const u32 {', '.join(declarations)};"], names
 
 
-def product_term(name: str, step: int, wide: bool) -> str:
-    """Return the product of an index and a step, as a signed integer.
+def product_term(name: str, stride: int, wide: bool) -> str:
+    """Return the product of an index and a stride, as a signed integer.
 
     >>> product_term("t0", -16, False), product_term("g1", 4096, True)
     ('(i32)(t0) * -16', '(i64)(g1) * 4096')
     """
-    return f"({'i64' if wide else 'i32'})({name}) * {step}"
+    return f"({'i64' if wide else 'i32'})({name}) * {stride}"
 
 
 def offset_expression(digits: Iterable[NamedDigit], axes: Sequence[LoopAxis], side: int, constant: int = 0) -> str:
@@ -295,9 +297,9 @@ def offset_expression(digits: Iterable[NamedDigit], axes: Sequence[LoopAxis], si
     >>> offset_expression([NamedDigit(Digit(0, 4, 2**30), "g0")], [LoopAxis(2**32, (4, 64))], 0, 64)
     '(i64)(g0) * 4294967296 + 64'
     """
-    terms = [(digit, (axes[digit.digit.axis].steps[side] or 0) * digit.digit.radix) for digit in digits]
-    reach = abs(constant) + sum((digit.digit.count - 1) * abs(step) for digit, step in terms)
-    texts = [product_term(digit.name, step, reach > INT_MAX) for digit, step in terms if step]
+    terms = [(digit, (axes[digit.digit.axis].strides[side] or 0) * digit.digit.radix) for digit in digits]
+    reach = abs(constant) + sum((digit.digit.count - 1) * abs(stride) for digit, stride in terms)
+    texts = [product_term(digit.name, stride, reach > INT_MAX) for digit, stride in terms if stride]
     if constant or not texts:
         texts.append(str(constant))
     return " + ".join(texts)

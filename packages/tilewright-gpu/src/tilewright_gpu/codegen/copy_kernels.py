@@ -55,8 +55,8 @@ MIN_ELEMENTS = 1024  # fewer elements are not worth a stage in shared memory
 def run_axis(job: KernelJob) -> int | None:
     """Return the axis along which elements are contiguous on both sides (of a fill: in the target), or None."""
     for k, axis in enumerate(job.axes):
-        near = job.nest.operation == "fill" or axis.steps[0] == job.sizes[0]
-        if near and axis.steps[1] == job.sizes[1]:
+        near = job.nest.operation == "fill" or axis.strides[0] == job.sizes[0]
+        if near and axis.strides[1] == job.sizes[1]:
             return k
     return None
 
@@ -71,9 +71,9 @@ def vector_length(job: KernelJob, tables: tuple[Table, ...]) -> int:
     for side, size in enumerate(job.sizes):
         if side == 0 and job.nest.operation == "fill":
             continue
-        steps = [axis.steps[side] or 0 for k, axis in enumerate(job.axes) if k != run]
+        strides = [axis.strides[side] or 0 for k, axis in enumerate(job.axes) if k != run]
         start = (job.nest.source_offset, job.nest.target_offset)[side]
-        lengths.append(common_alignment(job.aligned[side], start, loose[side], *steps) // size)
+        lengths.append(common_alignment(job.aligned[side], start, loose[side], *strides) // size)
     return max(1, min(*lengths, WIDEST // max(job.sizes)) if len(lengths) > 1 else lengths[0])
 
 
@@ -107,7 +107,9 @@ def make_copy_kernel(job: KernelJob) -> tuple[Kernel, set[str]]:
     run = run_axis(job)
     length = 1 if run is None else gcd(vector_length(job, tables), nest.extents[run])
     axes = [
-        LoopAxis(axis.extent // length, tuple([(step or 0) * length for step in axis.steps])) if k == run else axis
+        LoopAxis(axis.extent // length, tuple([(stride or 0) * length for stride in axis.strides]))
+        if k == run
+        else axis
         for k, axis in enumerate(job.axes)
     ]
     if nest.tabulated is not None:
@@ -126,12 +128,12 @@ def make_copy_kernel(job: KernelJob) -> tuple[Kernel, set[str]]:
     else:
         tables = ()  # a swizzle is quicker to compute than to look up
 
-    def place(side: int) -> list[str]:
+    def start_pointer(side: int) -> list[str]:
         name, to = ("source", "from") if side == 0 else ("target", "to")
-        kind = "GLOBAL const u8 *" if side == 0 else "GLOBAL u8 *"
+        c_type = "GLOBAL const u8 *" if side == 0 else "GLOBAL u8 *"
         start = (nest.source_offset, nest.target_offset)[side]
         return [
-            f"{kind}{to} = {name} + ({offset_expression(in_group, axes, side, start)});",
+            f"{c_type}{to} = {name} + ({offset_expression(in_group, axes, side, start)});",
             f"{to} += {offset_expression(in_thread, axes, side)};",
         ]
 
@@ -143,14 +145,14 @@ def make_copy_kernel(job: KernelJob) -> tuple[Kernel, set[str]]:
     count = digit_combinations(repeats)
     into = vector_type(length * after)
     needs: set[str] = set()
-    body += place(1)
+    body += start_pointer(1)
     if filling:
         # the gap between the sections of a block format is zero, whatever the padding value
         blocks = job.target.format.has_blocks
         value = vector_constant(length * after, b"\0" if blocks else fill_value(job.source, job.target).tobytes())
         body += unrolled_loop("r", count, conditional(condition, [*entry, f"STORE({into}, {at(1)}, {value});"]))
     else:
-        body += place(0)
+        body += start_pointer(0)
         out_of = vector_type(length * before)
         body.append(f"{out_of} moved[{count}];")
         body += unrolled_loop("r", count, conditional(condition, [*entry, f"moved[r] = LOAD({out_of}, {at(0)});"]))
@@ -162,19 +164,19 @@ def make_copy_kernel(job: KernelJob) -> tuple[Kernel, set[str]]:
     return Kernel(job.name, note, tuple(body), digit_combinations(groups), group_size, tables), needs
 
 
-def _store_statements(job: KernelJob, length: int, place: str) -> tuple[list[str], set[str]]:
+def _store_statements(job: KernelJob, length: int, address: str) -> tuple[list[str], set[str]]:
     """Return the statements that convert and store the loaded elements, and the definitions they need."""
     before, after = job.sizes
     into = vector_type(length * after)
     if job.source.format == job.target.format:
-        return [f"STORE({into}, {place}, moved[r]);"], set()
+        return [f"STORE({into}, {address}, moved[r]);"], set()
     (first, one), (second, two) = elements_type(length, before), elements_type(length, after)
     return [
         f"{first} x;",
         f"{second} y;",
         "x.all = moved[r];",
         *unrolled_loop("k", length, ["y.each[k] = converted(x.each[k]);"]),
-        f"STORE({into}, {place}, y.all);",
+        f"STORE({into}, {address}, y.all);",
     ], {one, two}
 
 
@@ -205,7 +207,7 @@ def contiguous_axes(job: KernelJob) -> tuple[int, int] | None:
     if job.nest.operation != "copy" or job.nest.tabulated or job.nest.elements < MIN_ELEMENTS or _has_good_run(job):
         return None
     candidates = [
-        next((k for k, axis in enumerate(job.axes) if axis.steps[side] == size and axis.extent > 1), None)
+        next((k for k, axis in enumerate(job.axes) if axis.strides[side] == size and axis.extent > 1), None)
         for side, size in enumerate(job.sizes)
     ]
     first, second = candidates
@@ -221,7 +223,9 @@ def make_transpose_kernel(job: KernelJob) -> tuple[Kernel, set[str]]:
     wide, high = (vector_extent(job, side, axis) for side, axis in enumerate(both))
     lengths = {near: wide, far: high}
     axes = [
-        LoopAxis(axis.extent // lengths.get(k, 1), tuple([(step or 0) * lengths.get(k, 1) for step in axis.steps]))
+        LoopAxis(
+            axis.extent // lengths.get(k, 1), tuple([(stride or 0) * lengths.get(k, 1) for stride in axis.strides])
+        )
         for k, axis in enumerate(job.axes)
     ]
     growth = BoxGrowth(axes, order=(0, 1), runs=(before * wide, after * high), lean=job.tuning.lean)
@@ -248,10 +252,10 @@ def make_transpose_kernel(job: KernelJob) -> tuple[Kernel, set[str]]:
     stride = dict(zip(inside, strides, strict=True))
 
     lines, in_group = declare_digits("group", groups, "g")
-    kind = vector_type(high * after)
+    c_type = vector_type(high * after)
     body = [
         *lines,
-        f"LOCAL {kind} *tile = (LOCAL {kind} *)shared_tile;",
+        f"LOCAL {c_type} *tile = (LOCAL {c_type} *)shared_tile;",
         f"source += {offset_expression(in_group, axes, 0, job.nest.source_offset)};",
         f"target += {offset_expression(in_group, axes, 1, job.nest.target_offset)};",
     ]
@@ -264,12 +268,12 @@ def make_transpose_kernel(job: KernelJob) -> tuple[Kernel, set[str]]:
     # read squares in the order of the source
     square = [Digit(k, box[k].count, 1) for k in inwards]
     in_box = digit_expressions("at", square)
-    up = axes[far].steps[0] or 0
-    step = up // high
+    up = axes[far].strides[0] or 0
+    pitch = up // high
     load = [
         f"GLOBAL const u8 *from = source + ({offset_expression(in_box, axes, 0)});",
         f"{from_type} x[{high}];",
-        *unrolled_loop("k", high, [f"x[k].all = LOAD({vector_type(wide * before)}, from + (i32)(k) * {step});"]),
+        *unrolled_loop("k", high, [f"x[k].all = LOAD({vector_type(wide * before)}, from + (i32)(k) * {pitch});"]),
         f"const u32 slot = {_slot_expression(in_box, stride, high * after)};",
         *unrolled_loop(
             "j",
@@ -291,7 +295,7 @@ def make_transpose_kernel(job: KernelJob) -> tuple[Kernel, set[str]]:
         f"({digit.name}) * {stride[key] // (high * after)}u" for key, digit in named.items() if digit.digit.count > 1
     )
     boxed = [digit for (_, role), digit in named.items() if role == "box"]
-    across = (axes[near].steps[1] or 0) // wide
+    across = (axes[near].strides[1] or 0) // wide
     to = offset_expression(boxed, axes, 1)
     if wide > 1:
         to += f" + (i32)({named[(near, 'square')].name}) * {across}"
@@ -321,8 +325,8 @@ def vector_extent(job: KernelJob, side: int, axis: int) -> int:
     """Return the number of elements that are accessed at once along the contiguous axis of one side."""
     size = job.sizes[side]
     start = (job.nest.source_offset, job.nest.target_offset)[side]
-    steps = [loop_axis.steps[side] or 0 for k, loop_axis in enumerate(job.axes) if k != axis]
-    width = common_alignment(job.aligned[side], start, *steps)
+    strides = [loop_axis.strides[side] or 0 for k, loop_axis in enumerate(job.axes) if k != axis]
+    width = common_alignment(job.aligned[side], start, *strides)
     return max(1, gcd(width // size, WIDEST // size, job.axes[axis].extent))
 
 
@@ -374,14 +378,14 @@ def _bank_conflicts(digits: Sequence[tuple[int, int]], width: int) -> int:
     together = min(WARP, BANKS * BANK_BYTES // width)
     waits = 0
     for first in range(0, WARP, together):
-        places = []
+        offsets = []
         for thread in range(first, first + together):
-            rest, place = thread, 0
+            rest, offset = thread, 0
             for count, stride in digits:
                 rest, digit = divmod(rest, count)
-                place += digit * stride
+                offset += digit * stride
             if rest:
                 break
-            places.append(place)
-        waits += bank_passes(places, width) - 1
+            offsets.append(offset)
+        waits += bank_passes(offsets, width) - 1
     return waits

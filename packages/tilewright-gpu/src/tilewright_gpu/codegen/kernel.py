@@ -46,7 +46,7 @@ class Tuning:
     unroll: bool = True
 
 
-# The best tunings for a large GPU, by kind of kernel, as measured by bench/gpu.py --sweep. A transpose of elements of
+# The best tunings for a large GPU, by family of kernels, measured by bench/gpu.py --sweep. A transpose of elements of
 # four bytes or more is "wide", blocks of elements of less are "narrow".
 DEFAULTS = {
     "copy": Tuning(in_flight=16, lean=2, cluster=1),
@@ -61,10 +61,10 @@ DEFAULTS = {
 Tunings = Tuning | Mapping[str, Tuning] | None
 
 
-def tuning_by_kind(tuning: Tunings) -> Mapping[str, Tuning]:
-    """Return the tuning of each kind of kernel, from one for all, one per kind, or the defaults.
+def tuning_by_kernel(tuning: Tunings) -> Mapping[str, Tuning]:
+    """Return the tuning of each family of kernels, from one for all, one per family, or the defaults.
 
-    >>> tuning_by_kind(Tuning(threads=128))["pack"].threads, tuning_by_kind(None)["pack"].threads
+    >>> tuning_by_kernel(Tuning(threads=128))["pack"].threads, tuning_by_kernel(None)["pack"].threads
     (128, 64)
     """
     if tuning is None:
@@ -76,8 +76,8 @@ def tuning_by_kind(tuning: Tunings) -> Mapping[str, Tuning]:
 class Kernel:
     """The statements of a kernel, and its launch size: `groups` work-groups of `threads` threads.
 
-    `shared` has names and bytes of the arrays in shared memory; a kernel with any also has a barrier. `step` is the
-    step of the plan that the kernel belongs to.
+    `shared` has names and bytes of the arrays in shared memory; a kernel with any also has a barrier. `stage` is the
+    stage of the plan that the kernel belongs to.
 
     >>> Kernel("tw_copy_0", "copy", (), groups=4, threads=256).groups
     4
@@ -90,7 +90,7 @@ class Kernel:
     threads: int
     tables: tuple[Table, ...] = ()
     shared: tuple[tuple[str, int], ...] = ()
-    step: int = 0
+    stage: int = 0
 
     @property
     def large_shared(self) -> int:
@@ -113,7 +113,7 @@ class KernelJob:
     >>> from .c_code import c_dialect
     >>> job = KernelJob("tw_copy_0", plan.source, plan.target, plan.nests[0], c_dialect("opencl"), (16, 16))
     >>> job.sizes, job.axes
-    ((2, 2), [LoopAxis(extent=8, steps=(2, 4))])
+    ((2, 2), [LoopAxis(extent=8, strides=(2, 4))])
     """
 
     name: str
@@ -128,27 +128,30 @@ class KernelJob:
     def sizes(self) -> tuple[int, int]:
         """The size of an element in bytes on each side; 1 for a block format."""
         source, target = (
-            place.format.itemsize if not place.format.has_blocks else 1 for place in (self.source, self.target)
+            placement.format.itemsize if not placement.format.has_blocks else 1
+            for placement in (self.source, self.target)
         )
         return source, target
 
     @property
     def axes(self) -> list[LoopAxis]:
-        """The loops of the nest, with steps in source, target and, for a block format, scales."""
+        """The loops of the nest, with strides in source, target and, for a block format, scales."""
         nest = self.nest
-        steps = (nest.source, nest.target, nest.scale) if nest.scale else (nest.source, nest.target)
-        return [LoopAxis(n, tuple([column[k] for column in steps])) for k, n in enumerate(nest.extents)]
+        strides = (nest.source, nest.target, nest.scale) if nest.scale else (nest.source, nest.target)
+        return [LoopAxis(n, tuple([column[k] for column in strides])) for k, n in enumerate(nest.extents)]
 
     def tables(self) -> tuple[Table, Table] | None:
         """Return the offsets in bytes of the tabulated modes on both sides, or None if the nest has none."""
         if self.nest.tabulated is None:
             return None
         tables = []
-        for place, size, is_used in zip(
+        for placement, size, is_used in zip(
             (self.source, self.target), self.sizes, (self.nest.operation != "fill", True), strict=True
         ):
             count = self.nest.tabulated.count
-            offsets = place.table_offsets(self.nest.tabulated) * size if is_used else np.zeros(count, dtype=np.int64)
+            offsets = (
+                placement.table_offsets(self.nest.tabulated) * size if is_used else np.zeros(count, dtype=np.int64)
+            )
             fits = offsets.size == 0 or int(offsets.max()) <= INT_MAX
             tables.append(np.ascontiguousarray(offsets, dtype=np.int32 if fits else np.int64))
         return tables[0], tables[1]
@@ -159,24 +162,24 @@ class KernelJob:
         return block_format_of(self.target.format if self.nest.operation == "pack" else self.source.format)
 
 
-def common_alignment(base: int, *steps: int) -> int:
-    """Return the largest power of two, up to 16, that divides the alignment `base` of the memory and all `steps`.
+def common_alignment(base: int, *strides: int) -> int:
+    """Return the largest power of two, up to 16, that divides the alignment `base` of the memory and all `strides`.
 
     >>> common_alignment(16, 64, 8, 0), common_alignment(16, 100)
     (8, 4)
     """
-    return gcd(WIDEST, base, *steps)
+    return gcd(WIDEST, base, *strides)
 
 
-def bank_passes(places: Iterable[int], width: int) -> int:
-    """Return the passes over the banks of shared memory that accesses to `width` bytes at several `places` take.
+def bank_passes(offsets: Iterable[int], width: int) -> int:
+    """Return the passes over the banks of shared memory that accesses to `width` bytes at several `offsets` take.
 
     >>> bank_passes([0, 4, 8], 4), bank_passes([0, 128, 256], 4)
     (1, 3)
     """
     words: dict[int, set[int]] = {}
-    for place in places:
-        for word in range(place // BANK_BYTES, (place + width - 1) // BANK_BYTES + 1):
+    for offset in offsets:
+        for word in range(offset // BANK_BYTES, (offset + width - 1) // BANK_BYTES + 1):
             words.setdefault(word % BANKS, set()).add(word)
     return max(map(len, words.values()), default=1)
 

@@ -25,7 +25,7 @@ from .c_code import (
     unpacking_functions,
 )
 from .copy_kernels import contiguous_axes, has_wide_vectors, make_copy_kernel, make_transpose_kernel, split_job
-from .kernel import EDGE_THREADS, Kernel, KernelJob, Tunings, tuning_by_kind
+from .kernel import EDGE_THREADS, Kernel, KernelJob, Tunings, tuning_by_kernel
 from .staged_kernels import make_staged_kernel
 
 WIDE = 4  # bytes of an element from which on a transpose is a wide one
@@ -35,7 +35,7 @@ WIDE = 4  # bytes of an element from which on a transpose is a wide one
 class Program:
     """The source text of a program, and its kernels in launch order.
 
-    Kernels of the same step of a plan may run in any order.
+    Kernels of the same stage of a plan may run in any order.
 
     >>> Program("...", ()).kernels
     ()
@@ -50,8 +50,8 @@ def generate_program(
 ) -> Program:
     """Return the program of a plan in the `dialect` "opencl" or "cuda".
 
-    `aligned` is the alignment in bytes of source and target; `tuning` one tuning for all kernels, or one per kind. A
-    `batched` program of CUDA copies up to MAX_BATCH tensors in one launch.
+    `aligned` is the alignment in bytes of source and target; `tuning` one tuning for all kernels, or one per family.
+    A `batched` program of CUDA copies up to MAX_BATCH tensors in one launch.
 
     >>> from tilewright import row_major
     >>> from tilewright.copying import Placement, plan_copy
@@ -65,24 +65,24 @@ def generate_program(
             f"{unknown[0]} is not supported on devices, only scalar formats and {', '.join(BLOCK_FORMATS)};"
             " use engine='reference' on the host"
         )
-    tunings = tuning_by_kind(tuning)
+    tunings = tuning_by_kernel(tuning)
     language = c_dialect(dialect, tunings["copy"].unroll)
     kernels: list[Kernel] = []
     definitions: set[str] = set()
     functions: dict[str, None] = {}  # an ordered set
     numbers = itertools.count()  # kernel names are unique in the program
-    for number, step in enumerate(plan.steps):
-        of_step: list[Kernel] = []
-        for nest in step.nests:
+    for number, stage in enumerate(plan.passes):
+        of_stage: list[Kernel] = []
+        for nest in stage.nests:
             name = f"tw_{nest.operation}_{next(numbers)}"
-            alignment = _step_alignment(plan, step, aligned)
-            for job in _split_operation(KernelJob(name, step.source, step.target, nest, language, alignment)):
-                kind, make = _kernel_kind(job)
-                kernel, needs = make(replace(job, tuning=tunings[kind]))
-                of_step.append(replace(kernel, step=number))
+            alignment = _stage_alignment(plan, stage, aligned)
+            for job in _split_operation(KernelJob(name, stage.source, stage.target, nest, language, alignment)):
+                family, make = _kernel_family(job)
+                kernel, needs = make(replace(job, tuning=tunings[family]))
+                of_stage.append(replace(kernel, stage=number))
                 definitions |= needs
-        kernels += merge_small_kernels(of_step, EDGE_THREADS, len(kernels))
-        functions |= dict.fromkeys(_conversion_functions(step.source.format, step.target.format))
+        kernels += merge_small_kernels(of_stage, EDGE_THREADS, len(kernels))
+        functions |= dict.fromkeys(_conversion_functions(stage.source.format, stage.target.format))
     text = language.prelude
     if needs_double(plan.source.format, plan.target.format):
         text += language.doubles
@@ -96,11 +96,11 @@ def generate_program(
     return Program("\n".join([text, *(kernel_text(kernel, language, batched) for kernel in kernels)]), tuple(kernels))
 
 
-def _step_alignment(plan: Plan, step: Plan, aligned: tuple[int, int]) -> tuple[int, int]:
-    """Return the alignment of source and target of a step; scratch memory has the widest."""
-    if plan is step:
+def _stage_alignment(plan: Plan, stage: Plan, aligned: tuple[int, int]) -> tuple[int, int]:
+    """Return the alignment of source and target of a stage; scratch memory has the widest."""
+    if plan is stage:
         return aligned
-    return (WIDEST, aligned[1]) if step.packs else (aligned[0], WIDEST)
+    return (WIDEST, aligned[1]) if stage.packs else (aligned[0], WIDEST)
 
 
 def formats_without_code(plan: Plan) -> list[str]:
@@ -124,8 +124,8 @@ def _split_operation(job: KernelJob) -> Iterator[KernelJob]:
     yield from split_job(job) if job.nest.operation in ("copy", "fill") else [job]
 
 
-def _kernel_kind(job: KernelJob) -> tuple[str, Callable[[KernelJob], tuple[Kernel, set[str]]]]:
-    """Return the kind of kernel for a job, and the function that makes it."""
+def _kernel_family(job: KernelJob) -> tuple[str, Callable[[KernelJob], tuple[Kernel, set[str]]]]:
+    """Return the family of kernels for a job, and the function that makes it."""
     width = " narrow" if max(job.sizes) < WIDE else ""
     if job.nest.operation == "pack":
         return f"pack{width}", make_pack_kernel
@@ -201,7 +201,7 @@ def shared_arrays(kernel: Kernel, dynamic: bool) -> list[str]:
 
 
 def merge_small_kernels(kernels: Sequence[Kernel], limit: int, first: int = 0) -> list[Kernel]:
-    """Return the kernels of a step; kernels of fewer than `limit` threads are merged, one per work-group.
+    """Return the kernels of a stage; kernels of fewer than `limit` threads are merged, one per work-group.
 
     `first` is the number of kernels that the program has already. Kernels with barriers need all their threads, so only
     those with the same number of threads are merged.
@@ -239,4 +239,4 @@ def _merge_kernels(name: str, several: Sequence[Kernel]) -> Kernel:
         body += [f"{head} (all < {first}u) {{  // {kernel.note}", *indent(renamed)]
     note = f"{len(several)} kernels in one launch"
     text = ("const u32 all = group;", *body, "}")
-    return Kernel(name, note, text, first, threads, (), tuple(shared.items()), step=several[0].step)
+    return Kernel(name, note, text, first, threads, (), tuple(shared.items()), stage=several[0].stage)

@@ -2,7 +2,7 @@
 """Transposes of any extents and alignment, through a box of the tensor in shared memory.
 
 Both sides are accessed in whole words, whatever the alignment of their runs. A run of the source is stored in shared
-memory at an address that agrees with its own modulo a word, so that the pitch of each row agrees with its step in the
+memory at an address that agrees with its own modulo a word, so that the pitch of each row agrees with its stride in the
 source: then every offset in the box is a sum of digits times constants. Words at the ends of a run may hold bytes of
 its neighbours, which nobody reads. In the order of the target, a thread puts the elements of an aligned word together;
 words at the ends of a run are stored element by element.
@@ -47,7 +47,7 @@ WRITTEN_WORD = 8  # bytes that a thread writes at once
 SECTOR = 32  # bytes that memory transfers at once
 RUN_GOALS = (64, 96, 128, 192, 256, 384, 512, 1024, 2048, 4096)  # bytes of a run that are tried
 MIN_WORDS = 3  # that each thread should have
-SHARED = 2  # the side of an axis that has its step in shared memory
+SHARED = 2  # the side of an axis that has its stride in shared memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +107,9 @@ def make_staged_kernel(job: KernelJob) -> tuple[Kernel, set[str]]:
 
 
 def _order(axes: Sequence[LoopAxis], side: int, counts: Sequence[int]) -> list[int]:
-    """Return the axes with more than one index, by increasing step on one side."""
+    """Return the axes with more than one index, by increasing stride on one side."""
     used = [k for k in range(len(axes)) if counts[k] > 1]
-    return sorted(used, key=lambda k: (axes[k].steps[side] == 0, abs(axes[k].steps[side] or 0), k))
+    return sorted(used, key=lambda k: (axes[k].strides[side] == 0, abs(axes[k].strides[side] or 0), k))
 
 
 def choose_box(axes: Sequence[LoopAxis], sizes: Sequence[int], limit: int, words: Sequence[int]) -> StagedBox:
@@ -146,7 +146,7 @@ def _grow_run(axes: Sequence[LoopAxis], side: int, size: int, goal: int, taken: 
     run = size
     for k in _order(axes, side, [axis.extent for axis in axes]):
         axis = axes[k]
-        if axis.steps[side] != run:
+        if axis.strides[side] != run:
             return
         if run * axis.extent * 2 > goal * 3:
             pieces = max(1, round(axis.extent * run / goal))
@@ -160,7 +160,7 @@ def _run_axes(axes: Sequence[LoopAxis], side: int, size: int, taken: Sequence[in
     """Return the axes whose taken indices are one contiguous run on one side, fastest first."""
     run, expected = [], size
     for k in _order(axes, side, [axis.extent for axis in axes]):
-        if axes[k].steps[side] != expected or taken[k] == 1:
+        if axes[k].strides[side] != expected or taken[k] == 1:
             break
         run.append(k)
         if taken[k] < axes[k].extent:
@@ -223,7 +223,7 @@ def choose_thread_count(phases: Sequence[Sequence[Digit]], most: int) -> int:
 def _with_shared_steps(
     job: KernelJob, box: StagedBox, words: Sequence[int], dealt: Sequence[Digit]
 ) -> tuple[list[LoopAxis], int]:
-    """Return the axes with their steps in shared memory, and the bytes of the box there.
+    """Return the axes with their strides in shared memory, and the bytes of the box there.
 
     Of the pitches that agree with the source modulo a word, those with the fewest bank conflicts are chosen. `dealt`
     are the digits of the threads that write.
@@ -232,16 +232,18 @@ def _with_shared_steps(
 
     def options() -> Iterator[tuple[int, int, list[int]]]:
         for pads in _paddings(len(box.rows[0])):
-            steps = [axis.steps[0] or 0 for axis in axes]
+            strides = [axis.strides[0] or 0 for axis in axes]
             end = box.run_length(0) * size + word - 1
             for k, pad in zip(box.rows[0], pads, strict=True):
-                steps[k] = end + (steps[k] - end) % word + pad * word
-                end += steps[k] * (box.taken[k] - 1)
-            read = _first_warp(box, dealt, words[1] // job.sizes[1], steps)
-            yield bank_passes(read, size) - max(1, size // BANK_BYTES), end, steps
+                strides[k] = end + (strides[k] - end) % word + pad * word
+                end += strides[k] * (box.taken[k] - 1)
+            read = _first_warp(box, dealt, words[1] // job.sizes[1], strides)
+            yield bank_passes(read, size) - max(1, size // BANK_BYTES), end, strides
 
-    end, steps = least_conflicts(options())
-    return [LoopAxis(axis.extent, (*axis.steps[:2], step)) for axis, step in zip(axes, steps, strict=True)], end + word
+    end, strides = least_conflicts(options())
+    return [
+        LoopAxis(axis.extent, (*axis.strides[:2], stride)) for axis, stride in zip(axes, strides, strict=True)
+    ], end + word
 
 
 def _paddings(rows: int) -> Iterator[tuple[int, ...]]:
@@ -250,23 +252,23 @@ def _paddings(rows: int) -> Iterator[tuple[int, ...]]:
         yield (*reversed(pads), *[0] * (rows - len(pads)))
 
 
-def _first_warp(box: StagedBox, dealt: Sequence[Digit], per_word: int, steps: Sequence[int]) -> list[int]:
+def _first_warp(box: StagedBox, dealt: Sequence[Digit], per_word: int, strides: Sequence[int]) -> list[int]:
     """Return the offset in shared memory of the first element that each thread of the first warp reads."""
-    places = []
+    offsets = []
     for thread in range(WARP):
-        rest, place = thread, 0
+        rest, offset = thread, 0
         for digit in dealt:
             rest, value = divmod(rest, digit.count)
             index = value * digit.radix
-            if digit.axis < len(steps):
-                place += index * steps[digit.axis]
+            if digit.axis < len(strides):
+                offset += index * strides[digit.axis]
                 continue
             index *= per_word
             for k in box.runs[1]:
                 index, within = divmod(index, box.taken[k])
-                place += within * steps[k]
-        places.append(place)
-    return places
+                offset += within * strides[k]
+        offsets.append(offset)
+    return offsets
 
 
 class _Phase:
@@ -303,8 +305,10 @@ class _Phase:
         start = f"(i32)({index_expression(self.named, len(self.axes))}) * {self.word // unit}"
         offset = (self.job.nest.source_offset, self.job.nest.target_offset)[self.side]
         own = self.box.runs[self.side]
-        steps = [(self.axes[k].steps[self.side] or 0) * (n if k in own else 1) for k, n in enumerate(self.box.taken)]
-        if common_alignment(self.job.aligned[self.side], offset, *steps) % self.word == 0:
+        strides = [
+            (self.axes[k].strides[self.side] or 0) * (n if k in own else 1) for k, n in enumerate(self.box.taken)
+        ]
+        if common_alignment(self.job.aligned[self.side], offset, *strides) % self.word == 0:
             return start
         return f"{start} - (i32)(ADDRESS(row) & {self.word - 1}u)" + (f" / {unit}" if unit > 1 else "")
 
@@ -327,7 +331,7 @@ def _load_box(phase: _Phase) -> list[str]:
     """Return the statements that copy the words of a box into shared memory."""
     job, axes, box, word = phase.job, phase.axes, phase.box, phase.word
     size, run = job.source.nbytes, box.run_length(0) * job.sizes[0]
-    reaches = [(box.taken[k] - 1) * (axes[k].steps[0] or 0) for k in box.rows[0]]
+    reaches = [(box.taken[k] - 1) * (axes[k].strides[0] or 0) for k in box.rows[0]]
     low, high = sum(n for n in reaches if n < 0) - word, sum(n for n in reaches if n > 0) + run + word
     load = [
         f"GLOBAL const u8 *row = from + ({phase.offset(0)});",
@@ -355,7 +359,7 @@ def _load_box(phase: _Phase) -> list[str]:
 def _store_box(phase: _Phase) -> list[str]:
     """Return the statements that write the words of a box in the order of the target."""
     job, (before, after) = phase.job, phase.job.sizes
-    per_word, kind = phase.word // after, raw_type(after)
+    per_word, c_type = phase.word // after, raw_type(after)
     value = f"*(LOCAL const {raw_type(before)} *)(own + at)"
     value = value if job.source.format == job.target.format else f"converted({value})"
     start, advance = _walk_run(phase.axes, phase.box, per_word)
@@ -366,9 +370,9 @@ def _store_box(phase: _Phase) -> list[str]:
         *start,
     ]
     if per_word == 1:
-        store.append(f"if ((u32)i < length) STORE({kind}, row + i * {after}, {value});")
+        store.append(f"if ((u32)i < length) STORE({c_type}, row + i * {after}, {value});")
     else:
-        end = ["const i32 at = i + (i32)k;", f"if ((u32)at < length) STORE({kind}, row + at * {after}, y.each[k]);"]
+        end = ["const i32 at = i + (i32)k;", f"if ((u32)at < length) STORE({c_type}, row + at * {after}, y.each[k]);"]
         store += [
             f"{elements_type(per_word, after)[0]} y;",
             *unrolled_loop("k", per_word, [f"if ((u32)(i + (i32)k) < length) y.each[k] = {value};", *advance]),
@@ -386,25 +390,25 @@ def _walk_run(axes: Sequence[LoopAxis], box: StagedBox, per_word: int) -> tuple[
     `i` may be up to `per_word - 1` before the run; its digits are taken from a later index, which is not negative.
     """
     axes_of_run = box.runs[1]
-    steps = [axes[k].steps[SHARED] or 0 for k in axes_of_run]
+    strides = [axes[k].strides[SHARED] or 0 for k in axes_of_run]
     if len(axes_of_run) == 1:
-        return [f"i32 at = i * {steps[0]};"], [f"at += {steps[0]};"]
+        return [f"i32 at = i * {strides[0]};"], [f"at += {strides[0]};"]
     inner = prod([box.taken[k] for k in axes_of_run[:-1]])
     later = -(-(per_word - 1) // inner)
     digits = [Digit(k, box.taken[k], 1) for k in axes_of_run]
     start = [f"const u32 later = (u32)(i + {later * inner});"]
     start += [f"i32 d{n} = (i32)({digit.name});" for n, digit in enumerate(digit_expressions("later", digits))]
     start[-1] = start[-1].replace(";", f" - {later};")
-    start.append(f"i32 at = {' + '.join(f'd{n} * {step}' for n, step in enumerate(steps))};")
+    start.append(f"i32 at = {' + '.join(f'd{n} * {stride}' for n, stride in enumerate(strides))};")
     advance: list[str] = []
-    for n in reversed(range(len(steps) - 1)):
-        wrap = steps[n + 1] - box.taken[axes_of_run[n]] * steps[n]
+    for n in reversed(range(len(strides) - 1)):
+        wrap = strides[n + 1] - box.taken[axes_of_run[n]] * strides[n]
         advance = [
             f"if (++d{n} == {box.taken[axes_of_run[n]]}) {{",
             *indent([f"d{n} = 0; at += {wrap};", *advance]),
             "}",
         ]
-    return start, [f"at += {steps[0]};", *advance]
+    return start, [f"at += {strides[0]};", *advance]
 
 
 def _run_end(axes: Sequence[LoopAxis], box: StagedBox, in_group: Sequence[NamedDigit]) -> list[str]:

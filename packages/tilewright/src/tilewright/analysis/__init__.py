@@ -23,14 +23,7 @@ if TYPE_CHECKING:
         permutation,
         thread_strides,
     )
-    from .atom_catalogue import (
-        AtomCoverage,
-        CopyAtom,
-        MatrixAtom,
-        OperandCoverage,
-        atom_coverage,
-        atoms,
-    )
+    from .atom_catalogue import AtomCoverage, CopyAtom, MatrixAtom, OperandCoverage, atom_coverage, atoms
     from .banks import (
         AMD,
         NVIDIA,
@@ -45,15 +38,8 @@ if TYPE_CHECKING:
         find_swizzle,
         padded_layout,
     )
-    from .derivations import (
-        AlgebraStep,
-        explain_steps,
-        format_operand,
-    )
-    from .register_conversion import (
-        Conversion,
-        conversion,
-    )
+    from .derivations import AlgebraStep, explain_steps, format_operand
+    from .register_conversion import Conversion, conversion
 
 _NAMES = {
     "accesses": (
@@ -61,57 +47,21 @@ _NAMES = {
         "access_offsets", "balance", "coalescing", "contiguous_runs", "footprint", "padding_share", "permutation",
         "thread_strides",
     ),
-    "atom_catalogue": (
-        "AtomCoverage", "CopyAtom", "MatrixAtom", "OperandCoverage", "atom_coverage", "atoms",
-    ),
+    "atom_catalogue": ("AtomCoverage", "CopyAtom", "MatrixAtom", "OperandCoverage", "atom_coverage", "atoms"),
     "banks": (
         "AMD", "BankModel", "BankReport", "Certificate", "Collision", "NVIDIA", "Pattern", "bank_conflicts",
         "conflicts_by_warp", "find_padding", "find_swizzle", "padded_layout",
     ),
-    "derivations": (
-        "AlgebraStep", "explain_steps", "format_operand",
-    ),
-    "register_conversion": (
-        "Conversion", "conversion",
-    ),
+    "derivations": ("AlgebraStep", "explain_steps", "format_operand"),
+    "register_conversion": ("Conversion", "conversion"),
 }  # fmt: skip
 if not TYPE_CHECKING:  # a type checker knows the names from above, and that there are no others
     __getattr__, __dir__ = lazy_names(__name__, _NAMES)
 
 __all__ = [
-    "AMD",
-    "NVIDIA",
-    "AlgebraStep",
-    "AtomCoverage",
-    "BalanceReport",
-    "BankModel",
-    "BankReport",
-    "Certificate",
-    "CoalescingReport",
-    "Collision",
-    "Conversion",
-    "CopyAtom",
-    "FootprintReport",
-    "MatrixAtom",
-    "OperandCoverage",
-    "Pattern",
-    "Permutation",
-    "RunReport",
-    "ThreadStrides",
-    "atom_coverage",
-    "atoms",
-    "balance",
-    "bank_conflicts",
-    "coalescing",
-    "conflicts_by_warp",
-    "contiguous_runs",
-    "conversion",
-    "explain_steps",
-    "find_padding",
-    "find_swizzle",
-    "footprint",
-    "padded_layout",
-    "padding_share",
-    "permutation",
-    "thread_strides",
+    "AMD", "NVIDIA", "AlgebraStep", "AtomCoverage", "BalanceReport", "BankModel", "BankReport", "Certificate",
+    "CoalescingReport", "Collision", "Conversion", "CopyAtom", "FootprintReport", "MatrixAtom", "OperandCoverage",
+    "Pattern", "Permutation", "RunReport", "ThreadStrides", "atom_coverage", "atoms", "balance", "bank_conflicts",
+    "coalescing", "conflicts_by_warp", "contiguous_runs", "conversion", "explain_steps", "find_padding",
+    "find_swizzle", "footprint", "padded_layout", "padding_share", "permutation", "thread_strides",
 ]  # fmt: skip

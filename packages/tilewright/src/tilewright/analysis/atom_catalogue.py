@@ -154,8 +154,7 @@ def _fragment(rows: int, depth: int, bits: int) -> Layout:
     """Return an operand: a thread holds a register of neighbours along K, of every eighth row, then further ones."""
     run = max(1, 32 // bits)
     return _layout(
-        _mode((4, run * rows), (8, 1)),
-        _mode((run, rows), (rows // 8, 8), (depth // (4 * run), 4 * run * rows)),
+        _mode((4, run * rows), (8, 1)), _mode((run, rows), (rows // 8, 8), (depth // (4 * run), 4 * run * rows))
     )
 
 
@@ -194,12 +193,12 @@ def _amd(name: str) -> MatrixAtom | None:
     return _wmma(name, int(match["k"]), int(match["version"])) if match else None
 
 
-def _mfma(name: str, m: int, n: int, k: int, kind: str) -> MatrixAtom:
+def _mfma(name: str, m: int, n: int, k: int, dtype: str) -> MatrixAtom:
     groups = 64 // n  # of lanes that hold different rows of C, and different parts of K
     width = max(1, k * m // 64)
     a = _layout(_mode((m, 1), (64 // m, width * m)), _mode((width, m)))
     b = _layout(_mode((n, 1), (64 // n, width * n)), _mode((width, n)))
-    run = 1 if kind == "f64" else 4
+    run = 1 if dtype == "f64" else 4
     c = _layout(_mode((n, m), (groups, run)), _mode((run, 1), (m // (run * groups), run * groups)))
     if m * k == 64:
         a = Layout((64, 1), (1, 0))
@@ -296,11 +295,11 @@ def _names() -> Iterator[str]:
         yield from [f"SM80_16x8x{k}_{types}_TN" for types in ("F16F16F16F16", "F32F16F16F32", "F32BF16BF16F32")]
     yield from [f"SM80_16x8x{k}_F32TF32TF32F32_TN" for k in (4, 8)]
     yield from ["SM80_8x8x4_F64F64F64F64_TN", "SM80_8x8x4_C64C64C64C64_TN"]
-    for shape, kinds in (
+    for shape, operands in (
         ("8x8x16", _INTEGERS), ("16x8x16", _INTEGERS), ("16x8x32", _INTEGERS),
         ("8x8x32", _NIBBLES), ("16x8x32", _NIBBLES), ("16x8x64", _NIBBLES),
     ):  # fmt: skip
-        yield from [f"SM80_{shape}_{kind}_TN{end}" for kind in kinds for end in ("", "_SATURATE")]
+        yield from [f"SM80_{shape}_{types}_TN{end}" for types in operands for end in ("", "_SATURATE")]
     for shape in ("8x8x128", "16x8x128", "16x8x256"):
         yield from [f"SM80_{shape}_S32U1U1S32_TN_{operation}" for operation in ("XORPOPC", "ANDPOPC")]
     for out in ("F32", "F16"):
@@ -314,7 +313,7 @@ def _names() -> Iterator[str]:
             yield from [f"SM90_64x{n}x32_S32{a}{b}_{source}_TN" for a in ("S8", "U8") for b in ("S8", "U8")]
     for version in (1, 2, 3, 4):
         yield from [f"CDNA{version}_{shape}_MFMA" for shape in _MFMA_SHAPES[version]]
-    yield from [f"WMMA{version}_16x16x16_{kind}" for version in (1, 2) for kind in ("f16", "bf16", "iu8", "iu4")]
+    yield from [f"WMMA{version}_16x16x16_{dtype}" for version in (1, 2) for dtype in ("f16", "bf16", "iu8", "iu4")]
     yield from [
         "WMMA3_16x16x32_f16",
         "WMMA3_16x16x32_bf16",

@@ -356,9 +356,10 @@ class Certificate:
         """The wavefronts that are left beyond the ideal ones."""
         return sum(self.wavefronts) - sum(self.ideal)
 
-    def place(self, offsets: object) -> int | Any:
+    def place(self, offsets: object) -> int | Array:
         """Return where the remedy puts elements: offsets of unswizzled memory, as integers or arrays."""
-        return _place(self.remedy, self.row, offsets)
+        placed: int | Array = _place(self.remedy, self.row, offsets)
+        return placed
 
     def verify(self) -> bool:
         """Return whether the accesses, counted again, cost as much as certified, and elements stay apart."""
@@ -380,11 +381,7 @@ class Certificate:
 
 
 def find_swizzle(
-    patterns: Iterable[Any],
-    *,
-    itemsize: int | None = None,
-    machine: BankModel = NVIDIA,
-    size: int | None = None,
+    patterns: Iterable[Any], *, itemsize: int | None = None, machine: BankModel = NVIDIA, size: int | None = None
 ) -> Certificate:
     """Return the smallest swizzle with which all accesses are free of conflicts, or else have the fewest wavefronts.
 
@@ -440,15 +437,15 @@ def find_padding(
     return _best_of(range(0, limit + 1, step), accesses, bytes_each, machine, row, assumption)
 
 
-def padded_layout(found: Certificate, shape: Sequence[int]) -> Layout:
-    """Return a row-major layout of a `shape` whose rows have the padding that was found.
+def padded_layout(certificate: Certificate, shape: Sequence[int]) -> Layout:
+    """Return a row-major layout of a `shape` whose rows have the padding of a `certificate`.
 
     >>> padded_layout(find_padding([np.arange(32) * 32], 32), (32, 32))
     Layout((32, 32), (33, 1))
     """
-    if found.row is None or not isinstance(found.remedy, int) or not shape or shape[-1] != found.row:
-        raise LayoutError(f"the padding was found for rows of {found.row} elements, got shape {tuple(shape)}")
-    strides, step = [1], found.row + found.remedy
+    if certificate.row is None or not isinstance(certificate.remedy, int) or not shape or shape[-1] != certificate.row:
+        raise LayoutError(f"the padding was found for rows of {certificate.row} elements, got shape {tuple(shape)}")
+    strides, step = [1], certificate.row + certificate.remedy
     for extent in reversed(list(shape)[1:-1]):
         strides.append(step)
         step *= extent

@@ -191,10 +191,7 @@ def _explain_divide(name: str, result: LayoutLike, layout: LayoutLike, tiler: Ti
             for mode, part in zip(modes, tiler, strict=True)
             for step in _explain_divide(name, logical_divide(mode, part), mode, part)
         ]
-        return [
-            *steps,
-            AlgebraStep(name, (layout, tiler), result, "mode by mode: (tile, rest) for each"),
-        ]
+        return [*steps, AlgebraStep(name, (layout, tiler), result, "mode by mode: (tile, rest) for each")]
     tile = _as_layout(tiler)
     rest = complement(tile, layout.size)
     both = join(tile, rest)
@@ -203,10 +200,7 @@ def _explain_divide(name: str, result: LayoutLike, layout: LayoutLike, tiler: Ti
         AlgebraStep("complement", (tile, layout.size), rest, where),
         AlgebraStep("join", (tile, rest), both, "the tile first, then the tiles"),
         AlgebraStep(
-            name,
-            (layout, tiler),
-            result,
-            f"compose({layout}, {both}): first the elements of a tile, then the tiles",
+            name, (layout, tiler), result, f"compose({layout}, {both}): first the elements of a tile, then the tiles"
         ),
     ]
 

@@ -7,21 +7,7 @@ from .options import CHIP, NO_CHIP, SpecOptions, describe_assumptions, list_assu
 from .program import main, program, refuse_options, verb
 
 __all__ = [
-    "CHIP",
-    "NO_CHIP",
-    "Answer",
-    "CommandError",
-    "Console",
-    "ExitCode",
-    "SpecOptions",
-    "describe_assumptions",
-    "describe_error",
-    "list_assumptions",
-    "main",
-    "parse_move",
-    "program",
-    "refuse_options",
-    "save_picture",
-    "table_width",
-    "verb",
-]
+    "CHIP", "NO_CHIP", "Answer", "CommandError", "Console", "ExitCode", "SpecOptions", "describe_assumptions",
+    "describe_error", "list_assumptions", "main", "parse_move", "program", "refuse_options", "save_picture",
+    "table_width", "verb",
+]  # fmt: skip

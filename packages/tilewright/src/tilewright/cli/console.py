@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import errno
 import json
-import math
 import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
-from enum import Enum, IntEnum
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import IntEnum
 from pathlib import Path
 from textwrap import fill
 from types import TracebackType
@@ -22,6 +21,7 @@ import click
 
 from .._text import format_bytes
 from ..errors import FileFormatError, TilewrightError, UnreachableError
+from ..findings import plain_data
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
@@ -217,11 +217,6 @@ class Console:
         """Print a line on stderr."""
         click.echo(line, err=True, color=self.color)
 
-    def show_status(self, line: str) -> None:
-        """Show a line on a terminal until the next status replaces it (an empty one clears it)."""
-        if is_terminal() and not self.json:
-            click.echo(f"\r\x1b[K{line}", err=True, nl=False)
-
 
 def to_json(data: object) -> str:
     """Return `data` as one line of JSON; infinities and NaN become strings.
@@ -229,49 +224,12 @@ def to_json(data: object) -> str:
     >>> to_json({"shape": (2, 3), "worst": float("inf")})
     '{"shape": [2, 3], "worst": "inf"}'
     """
-    return json.dumps(to_plain_data(data), ensure_ascii=False, allow_nan=False)
+    return json.dumps(plain_data(data), ensure_ascii=False, allow_nan=False)
 
 
-def to_plain_data(data: object) -> Any:
-    """Return `data` converted to the types of JSON.
-
-    >>> to_plain_data({("a", 1): {2.5, 2.5}})
-    {'a,1': [2.5]}
-    """
-    if data is None or isinstance(data, (bool, str)):
-        return data
-    if isinstance(data, Enum):
-        return data.name.lower()
-    if isinstance(data, int):
-        return int(data)
-    if isinstance(data, float):
-        return float(data) if math.isfinite(data) else str(float(data))
-    if hasattr(data, "to_json"):
-        return to_plain_data(data.to_json())
-    if isinstance(data, Mapping):
-        return {_format_key(key): to_plain_data(value) for key, value in data.items()}
-    if isinstance(data, (list, tuple, set, frozenset)):
-        return [to_plain_data(value) for value in data]
-    if hasattr(data, "tolist"):  # NumPy's arrays and scalars, without importing NumPy
-        return to_plain_data(data.tolist())
-    if is_dataclass(data) and not isinstance(data, type):
-        return {part.name: to_plain_data(getattr(data, part.name)) for part in fields(data)}
-    return str(data)
-
-
-def _format_key(key: object) -> str:
-    return ",".join(map(str, key)) if isinstance(key, tuple) else str(key)
-
-
-def is_terminal(stream: object = None) -> bool:
-    """Return whether a stream, by default stderr, is a terminal that can redraw a line.
-
-    >>> import io
-    >>> is_terminal(io.StringIO())
-    False
-    """
-    target = sys.stderr if stream is None else stream
-    return bool(getattr(target, "isatty", lambda: False)()) and os.environ.get("TERM") != "dumb"
+def is_terminal() -> bool:
+    """Return whether stderr is a terminal that can redraw a line."""
+    return bool(getattr(sys.stderr, "isatty", lambda: False)()) and os.environ.get("TERM") != "dumb"
 
 
 def table_width() -> int | None:
@@ -388,6 +346,15 @@ def _make_bar(unit: str, color: bool | None) -> RichProgress | None:
         console=RichConsole(stderr=True, no_color=color is False),
         transient=True,
     )
+
+
+def shorten(text: str, most: int = 60) -> str:
+    """Return a text that fits into a message: its beginning, if it is longer than `most` characters.
+
+    >>> shorten("(4,8):(8,1)"), shorten("TensorSpec(logical_shape=Shape([64, 64]))", 20)
+    ('(4,8):(8,1)', 'TensorSpec(logical_s...')
+    """
+    return text if len(text) <= most else f"{text[:most]}..."
 
 
 def check_input_path(text: str) -> None:

@@ -12,14 +12,14 @@ from dataclasses import dataclass, fields
 from functools import reduce
 from importlib import import_module
 from operator import add
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from .._text import count_of, format_bytes, format_table, spell_extents
 from ..errors import UnreachableError
 from .console import Answer, CommandError, Console, ExitCode, Progress, table_width
-from .options import SIZE, ParamType, SpecOptions, group_options, spec_options
+from .options import FILE, SIZE, ParamType, SpecOptions, group_options, spec_options
 from .program import follow_links_option, refuse_options, verb
 
 if TYPE_CHECKING:
@@ -77,9 +77,7 @@ def run_options(verb_name: str, noun: str, memory: str, dry_run: str) -> Callabl
 @verb("convert")
 @click.argument("paths", nargs=-1, required=True, metavar="SOURCE... OUT")
 @click.option("--to", type=click.Choice(KINDS), help="Output type. [tensorbin, or safetensors if OUT is one]")
-@click.option(
-    "--rules", type=click.Path(dir_okay=False), metavar="FILE", help="TOML file of name patterns and their settings."
-)
+@click.option("--rules", type=FILE, help="TOML file of name patterns and their settings.")
 @click.option("--transpose", is_flag=True, help="Transpose the last two dimensions of every tensor.")
 @click.option("--like-ttnn", is_flag=True, help="Round to bfloat16 before blocks for sharded memory, as ttnn does.")
 @click.option("--pad-value", type=float, metavar="X", help="Value of padding. [0]")
@@ -158,7 +156,7 @@ class _UnsupportedOption(ParamType):
 
     name = "nothing"
 
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> NoReturn:
         """Refuse the value."""
         self.fail("converted files are padded to their tiles and shards only; remove this option", param, ctx)
 
@@ -287,15 +285,18 @@ def format_rounding(rounding: Mapping[str, Rounding]) -> list[str]:
     return lines
 
 
+def describe_amounts(report: ConversionReport, converted: str, skipped: str = "") -> str:
+    """Return what was `converted` and `skipped`, how many bytes that were, and how long it took."""
+    reused = f", {report.reused} already done" if report.reused else ""
+    read, written = format_bytes(report.bytes_in), format_bytes(report.bytes_out)
+    rate = f", {format_bytes(int(report.bytes_in / report.seconds))}/s" if report.seconds and report.bytes_in else ""
+    return f"{converted}{reused}{skipped}: {read} read, {written} written in {format_seconds(report.seconds)}{rate}"
+
+
 def format_report(report: ConversionReport, num_printed: int = 0) -> str:
     """Return a summary of a conversion, in words; the first `num_printed` notes were printed before."""
-    rate = f", {format_bytes(int(report.bytes_in / report.seconds))}/s" if report.seconds and report.bytes_in else ""
-    reused = f", {report.reused} already done" if report.reused else ""
     skipped = f", {len(report.skipped)} skipped" if report.skipped else ""
-    line = (
-        f"{count_of(report.converted, 'tensor')} converted{reused}{skipped}: {format_bytes(report.bytes_in)} read,"
-        f" {format_bytes(report.bytes_out)} written in {format_seconds(report.seconds)}{rate}"
-    )
+    line = describe_amounts(report, f"{count_of(report.converted, 'tensor')} converted", skipped)
     line += "".join([f"\n{text}" for text in format_rounding(report.rounding)])
     line += "".join([f"\nnote: {note}" for note in report.notes[num_printed:]])
     if report.complete:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .console import Answer, ExitCode, Progress, check_output_path, save_picture, table_width, wrap_lines
-from .options import SIZE, TensorName, device_option
+from .options import FILE, SIZE, device_option, tensors_option
 from .program import follow_links_option, verb
 
 if TYPE_CHECKING:
@@ -18,14 +18,7 @@ if TYPE_CHECKING:
 @verb("diff")
 @click.argument("a", type=click.Path())
 @click.argument("b", type=click.Path())
-@click.option(
-    "--tensor",
-    "tensors",
-    multiple=True,
-    type=TensorName(),
-    metavar="NAME",
-    help="Only this tensor, or a pattern; may be repeated.",
-)
+@tensors_option
 @click.option("--atol", type=click.FloatRange(0), default=0.0, metavar="X", help="Accept errors up to X + rtol x |a|.")
 @click.option("--rtol", type=click.FloatRange(0), default=0.0, metavar="X", help="Relative tolerance; see --atol.")
 @click.option(
@@ -37,19 +30,13 @@ if TYPE_CHECKING:
     default=None,
     help="Whether B has its last two dimensions swapped.  [from the manifest of a conversion]",
 )
-@click.option("--memory", type=SIZE, default=64 << 20, metavar="SIZE", help="Memory limit. [64MiB]")
+@click.option("--memory", type=SIZE, default=64 << 20, help="Memory limit. [64MiB]")
 @click.option("--map", "with_map", is_flag=True, help="Draw the errors of the worst tensor, block by block.")
-@click.option("--show", type=click.Path(dir_okay=False), metavar="FILE", help="Save that picture: .svg or .html.")
+@click.option("--show", type=FILE, help="Save that picture: .svg or .html.")
 @device_option
 @follow_links_option
 def command(
-    a: str,
-    b: str,
-    tensors: tuple[str, ...],
-    with_map: bool,
-    show: str | None,
-    follow_links: bool,
-    **settings: Any,
+    a: str, b: str, tensors: tuple[str, ...], with_map: bool, show: str | None, follow_links: bool, **settings: Any
 ) -> Answer:
     """Compare two files or directories across number formats and layouts, tensor by tensor, by logical coordinates.
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from importlib import import_module, metadata
 from pathlib import Path
-from textwrap import TextWrapper
+from textwrap import fill
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -169,14 +169,8 @@ def _machine_facts(machine: dict[str, Any]) -> list[tuple[str, str]]:
 def _two_columns(name: str, indent: int, text: str) -> str:
     """Return a name and a text in two columns, wrapped at 80 characters."""
     # Paths and the names of packages are words to be copied: they are not broken.
-    wrapper = TextWrapper(
-        _WIDTH,
-        initial_indent=f"{name:<{indent}}",
-        subsequent_indent=" " * indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-    return wrapper.fill(text)
+    whole_words: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
+    return fill(text, _WIDTH, initial_indent=f"{name:<{indent}}", subsequent_indent=" " * indent, **whole_words)
 
 
 _REQUIRED = {
@@ -388,10 +382,7 @@ def describe_machine() -> dict[str, Any]:
     >>> describe_machine()["usable_cores"] >= 1
     True
     """
-    try:
-        usable = len(os.sched_getaffinity(0))
-    except AttributeError:  # not on this system
-        usable = os.cpu_count() or 1
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     requested = os.environ.get("TILEWRIGHT_THREADS") or "0"
     threads = int(requested) if requested.isdecimal() else None  # every copy rejects anything else with an error
     total, available = _memory_sizes()

@@ -3,32 +3,32 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
+from .._text import parse_extents
 from ..errors import CoordinateError
-from .console import Answer, check_input_path
+from .console import Answer, shorten
 from .options import (
     ADDRESS,
-    CHIP_OPTIONS,
     COORDINATE,
     CORE,
-    SHAPE,
+    FILE_OPTIONS,
+    PLACEMENT_OPTIONS,
     STATED_BY_TEXT,
     SpecOptions,
     TensorName,
     describe_assumptions,
     device_option,
     list_assumptions,
+    parse_shape,
     spec_options,
     stated_by_file,
     typed_options,
 )
-from .program import follow_links_option, refuse_options, verb
-from .subjects import is_text, names_file, parse_subject, shorten, text_shape_option
+from .program import follow_links_option, refuse_options, reject_options, verb
+from .subjects import is_text, names_file, open_stored, parse_subject, text_shape_option
 
 if TYPE_CHECKING:
     from ..files import StoredTensor
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 @click.option("--bank", type=click.IntRange(min=0), metavar="N", help="Bank that --address is in.")
 @click.option("--bit", type=click.IntRange(0, 7), default=0, help="Bit of the byte, for formats below 8 bits.")
 @click.option("--base", type=ADDRESS, metavar="BYTE", help="Start address of the buffer. [as on an empty chip]")
-@click.option("--tensor", type=TensorName(), metavar="NAME", help="Tensor to explain, of a FILE that holds several.")
+@click.option("--tensor", type=TensorName(), help="Tensor to explain, of a FILE that holds several.")
 @text_shape_option
 @device_option
 @follow_links_option
@@ -86,27 +86,26 @@ def command(
     layout = None
     if subject is not None and not isinstance(subject, TensorSpec):
         layout = getattr(subject, "memory_layout", subject)
-    if subject is None:
-        _check_subject(what)  # before the options: where there is nothing to explain, they do not matter
+    if subject is None and not names_file(what):
+        parse_shape(what)  # before the options: where there is nothing to explain, they do not matter
     _check_options(at, address, core, bank)
     if at is not None:
         refuse_options(["bit"], "without --address")
     if layout is not None:
-        others = [field.name for field in fields(SpecOptions)]
-        refuse_options([*others, "base", "tensor", "device", "follow_links"], "on a layout")
+        refuse_options([*PLACEMENT_OPTIONS, *FILE_OPTIONS, "base"], "on a layout")
         if at is None:
             raise click.UsageError("--address is for tensors on a chip; a layout takes --at I,J")
         if isinstance(layout, Linear):
             raise click.UsageError(
                 f"a layout of {', '.join(layout.inputs)} has no offsets to explain; draw it with tilewright show"
             )
-        found_at = explain(subject, at)
+        explanation = explain(subject, at)
         try:
-            data = found_at.to_json()
+            data = explanation.to_json()
         except CoordinateError as problem:
             raise click.UsageError(str(problem).partition("; ")[0]) from None  # the rest is for Python
-        return Answer(lambda: str(found_at), {"layout": str(layout), **data})
-    stored = _open_stored(ctx, what, tensor, device, follow_links, is_printed=subject is not None)
+        return Answer(lambda: str(explanation), {"layout": str(layout), **data})
+    stored = _open_stored(what, tensor, device, follow_links, is_printed=subject is not None)
     spec = _choose_spec(stored, what, options) if subject is None else subject
     typed = typed_options(ctx)
     stated = STATED_BY_TEXT if subject is not None else frozenset() if stored is None else stated_by_file(stored, typed)
@@ -167,60 +166,22 @@ def _list_holders(mesh: Mesh, inside: tuple[int, ...]) -> list[str]:
 
 
 def _open_stored(
-    ctx: click.Context, what: str, tensor: str | None, device: DeviceLike | None, follow_links: bool, is_printed: bool
+    what: str, tensor: str | None, device: DeviceLike | None, follow_links: bool, is_printed: bool
 ) -> StoredTensor | None:
     """Return the tensor that a file name refers to, or None if `what` is a shape, or a tensor as ttnn printed it."""
-    if is_printed or _is_shape(what):
-        for name, value in (("--tensor", tensor), ("--device", device), ("--follow-links", follow_links or None)):
-            if value is not None:
-                raise click.UsageError(
-                    f"{name} needs a file, but {shorten(what)} is {'a text' if is_printed else 'a shape'}"
-                )
-        if not is_printed:
-            return None
-    for option in ctx.command.params:
-        placed = getattr(option, "section", "") == "Placement" and option.name not in CHIP_OPTIONS
-        if placed and ctx.get_parameter_source(str(option.name)) is ParameterSource.COMMANDLINE:
-            subject = "a printed tensor" if is_printed else "a file"
-            raise click.UsageError(
-                f"{option.opts[0]} cannot be used with {subject}: {shorten(what)} states how its tensors are placed"
-            )
-    if is_printed:
+    is_shape = not is_printed and parse_extents(what) is not None
+    if is_printed or is_shape:
+        reject_options(FILE_OPTIONS, f"needs a file, but {shorten(what)} is {'a text' if is_printed else 'a shape'}")
+    if is_shape:
         return None
-    from ..files import open_tensors
-
-    stored = open_tensors(what, follow_links)
-    stored = stored if device is None else stored.on_device(device)
-    if tensor is None and len(stored) != 1:
-        raise click.UsageError(f"{what} holds {len(stored)} tensors; choose one with --tensor, see tilewright inspect")
-    name = next(iter(stored)) if tensor is None else tensor
-    try:
-        return stored[name]
-    except KeyError as problem:
-        raise click.UsageError(str(problem.args[0])) from None
-
-
-def _check_subject(what: str) -> None:
-    """Raise unless `what` is a shape, or names a file that exists."""
-    try:
-        SHAPE.convert(what, None, None)
-    except click.BadParameter as problem:
-        check_input_path(what)
-        if not names_file(what):
-            raise click.UsageError(f"{problem.message}, or name an existing file") from None
-
-
-def _is_shape(what: str) -> bool:
-    try:
-        SHAPE.convert(what, None, None)
-    except click.BadParameter:
-        return False
-    return True
+    subject = f"{'a printed tensor' if is_printed else 'a file'}: {shorten(what)} states how its tensors are placed"
+    reject_options(STATED_BY_TEXT, f"cannot be used with {subject}")
+    return None if is_printed else open_stored(what, tensor, device, follow_links)
 
 
 def _choose_spec(stored: StoredTensor | None, what: str, options: SpecOptions) -> TensorSpec:
     if stored is None:
-        return options.build_spec(SHAPE.convert(what, None, None))
+        return options.build_spec(parse_shape(what))
     from ..files import spec_on_chip
 
     return spec_on_chip(stored, options.build_chip())

@@ -7,7 +7,6 @@ import os
 import sys
 import webbrowser
 from contextlib import suppress
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
@@ -15,8 +14,16 @@ from urllib.parse import urlencode
 import click
 
 from .console import Answer, CommandError, Console
-from .options import CHIP_OPTIONS, SpecOptions, device_option, spec_options, typed_options
-from .program import follow_links_option, refuse_options, verb
+from .options import (
+    CHIP_OPTIONS,
+    FILE_OPTIONS,
+    PLACEMENT_OPTIONS,
+    SpecOptions,
+    device_option,
+    spec_options,
+    typed_options,
+)
+from .program import follow_links_option, refuse_options, reject_options, verb
 from .show import Thing
 
 if TYPE_CHECKING:
@@ -56,14 +63,9 @@ def command(
 
     subject = None if start is None else _parse_start(start, tensor, device, follow_links)
     if subject is None or subject.stored is None:
-        for name, value in (("--tensor", tensor), ("--device", device)):
-            if value is not None:
-                raise click.UsageError(f"{name} needs a file; remove it, or name one")
+        reject_options(FILE_OPTIONS, "needs a file")
     if subject is None:
-        names = [*(field.name for field in fields(SpecOptions)), "follow_links"]
-        refuse_options(names, "on a link, which states it" if start else "without a SHAPE or FILE")
-    elif subject.stored is None:
-        refuse_options(["follow_links"], "without a FILE")
+        refuse_options(PLACEMENT_OPTIONS, "on a link, which states it" if start else "without a SHAPE or FILE")
     fragment = "" if start is None else remove_key(start.rpartition("#")[2])  # empty for the built-in example
     if subject is not None:
         fragment = _initial_fragment(subject, device, options)

@@ -9,23 +9,24 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .console import Answer, CommandError, ExitCode, check_input_path, wrap_lines
+from .console import Answer, CommandError, ExitCode, check_input_path, shorten, wrap_lines
 from .options import (
     CHIP_OPTIONS,
     MACHINE,
-    SHAPE,
+    PLACEMENT_OPTIONS,
     SIZE,
     STATED_BY_TEXT,
     SpecOptions,
     describe_assumptions,
     list_assumptions,
+    parse_shape,
     refuse_overridden,
     spec_options,
     stated_by_file,
     typed_options,
 )
 from .program import follow_links_option, refuse_options, verb
-from .subjects import is_text, names_file, parse_subject, shorten
+from .subjects import is_text, names_file, parse_subject
 
 if TYPE_CHECKING:
     from ..conversion import DeviceTensor
@@ -35,17 +36,11 @@ if TYPE_CHECKING:
 
 @verb("fit")
 @click.argument("tensors", nargs=-1, required=True, metavar="SHAPE[:NAME=VALUE]|FILE...")
-@click.option(
-    "--for",
-    "machine",
-    type=MACHINE,
-    metavar="MACHINE",
-    help="Fit the weight cache of a checkpoint for N150, N300, T3K ...",
-)
+@click.option("--for", "machine", type=MACHINE, help="Fit the weight cache of a checkpoint for N150, N300, T3K ...")
 @click.option("--optimizations", metavar="MODE", help="With --for: performance, accuracy, or a JSON file of formats.")
-@click.option("--cb", type=SIZE, multiple=True, metavar="SIZE", help="Circular buffer of each core; may be repeated.")
-@click.option("--l1-small", type=SIZE, default=0, metavar="SIZE", help="L1 reserved for small buffers.")
-@click.option("--trace-region", type=SIZE, default=0, metavar="SIZE", help="DRAM reserved for traces.")
+@click.option("--cb", type=SIZE, multiple=True, help="Circular buffer of each core; may be repeated.")
+@click.option("--l1-small", type=SIZE, default=0, help="L1 reserved for small buffers.")
+@click.option("--trace-region", type=SIZE, default=0, help="DRAM reserved for traces.")
 @follow_links_option
 @spec_options
 def command(
@@ -80,11 +75,7 @@ def command(
 
         if len(tensors) != 1:
             raise click.UsageError(f"--for takes one checkpoint, got {len(tensors)} arguments")
-        typed = typed_options(click.get_current_context())
-        if typed:
-            name = sorted(typed)[0].replace("_", "-")
-            raise click.UsageError(f"--{name} has no effect with --for, which places the tensors itself; remove it")
-        refuse_options(["follow_links"], "with --for")
+        refuse_options([*PLACEMENT_OPTIONS, "follow_links"], "with --for, which places the tensors itself")
         choices: dict[str, Any] = {} if optimizations is None else {"optimizations": optimizations}
         return _build_answer(fit(tensors[0], None, *reserved, machine=machine, **choices))
     if optimizations is not None:
@@ -158,11 +149,7 @@ def _parse_request(text: str, options: SpecOptions) -> dict[str, Any]:
     """Return the arguments of the spec of one tensor, which need not be legal."""
     shape, colon, settings = text.partition(":")
     own = options.with_settings(settings) if colon else options
-    try:
-        extents = SHAPE.convert(shape, None, None)
-    except click.BadParameter as problem:
-        raise click.UsageError(f"{problem.message}, or name an existing file") from None
-    return own.spec_arguments(extents)
+    return own.spec_arguments(parse_shape(shape))
 
 
 def format_fit(report: Fit) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .console import Answer, save_picture, table_width
-from .options import TensorName, device_option, integer_list
+from .options import FILE, device_option, integer_list, tensors_option
 from .program import follow_links_option, refuse_options, verb
 
 if TYPE_CHECKING:
@@ -18,26 +18,19 @@ if TYPE_CHECKING:
 
 @verb("inspect")
 @click.argument("file", type=click.Path())
-@click.option(
-    "--tensor",
-    "patterns",
-    multiple=True,
-    type=TensorName(),
-    metavar="NAME",
-    help="Only this tensor, or a pattern; may be repeated.",
-)
+@tensors_option
 @click.option(
     "--tile",
     type=integer_list("tile", "row,column, such as 0,3", 2),
     metavar="R,C",
     help="Print one tile of the tensor.",
 )
-@click.option("--show", type=click.Path(dir_okay=False), metavar="FILE", help="Save a picture: .svg or .html.")
+@click.option("--show", type=FILE, help="Save a picture: .svg or .html.")
 @device_option
 @follow_links_option
 def command(
     file: str,
-    patterns: tuple[str, ...],
+    tensors: tuple[str, ...],
     tile: tuple[int, ...] | None,
     show: str | None,
     device: DeviceLike | None,
@@ -57,19 +50,19 @@ def command(
     """
     from ..files import inspect
 
-    if patterns and tile is None:
+    if tensors and tile is None:
         refuse_options(["show"], "on a list of tensors; draw one with tilewright show, or a tile with --tile")
     inspection = inspect(file, follow_links, device=device)
-    chosen = inspection.select(patterns) if patterns else inspection.tensors
+    chosen = inspection.select(tensors) if tensors else inspection.tensors
     if tile is not None:
         if len(chosen) != 1:
             raise click.UsageError(f"--tile needs --tensor with one name: {file} holds {len(chosen)} tensors")
         reading = inspection.tile(chosen[0].name, tile[0], tile[1])
         width = max(80, shutil.get_terminal_size((80, 24)).columns)
         return Answer(reading.text(width) + _save_if_asked(reading, show), reading.to_json() | {"show": show})
-    if patterns and len(chosen) == 1:
+    if tensors and len(chosen) == 1:
         return Answer(str(chosen[0]), chosen[0].to_json())
-    if patterns:
+    if tensors:
         data = inspection.to_json() | {"tensors": [tensor.to_json() for tensor in chosen]}
         return Answer(lambda: inspection.table(table_width(), chosen), data)
     saved = _save_if_asked(inspection, show)

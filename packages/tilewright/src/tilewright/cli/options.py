@@ -16,12 +16,12 @@ from click.shell_completion import CompletionItem
 
 from .._text import canonical_word, parse_extents, parse_size
 from ..errors import MemoryConfigError
+from .console import check_input_path, shorten
 from .program import SectionedOption, refuse_options
-from .subjects import shorten
 
 if TYPE_CHECKING:
     from ..files import StoredTensor
-    from ..memory import Chip, TensorSpec
+    from ..memory import Chip, MemoryConfig, Sharding, TensorSpec
 
 if TYPE_CHECKING:
     ParamType = click.ParamType[Any]
@@ -129,6 +129,19 @@ def _parse_shape(text: str) -> tuple[int, ...]:
     return extents
 
 
+def parse_shape(text: str) -> tuple[int, ...]:
+    """Return the extents of a text that is neither the name of a file nor a layout.
+
+    >>> parse_shape("4x60x90")
+    (4, 60, 90)
+    """
+    try:
+        return _parse_shape(text)
+    except ValueError as problem:
+        check_input_path(text)
+        raise click.UsageError(f"{problem}, or name an existing file") from None
+
+
 def _parse_byte_count(text: str) -> int:
     """Return bytes, as in 256MiB, 1.5GiB, 64KB or 4096."""
     size = parse_size(text)
@@ -216,6 +229,10 @@ CORE = integer_list("core", "column,row, such as 0,5", 2)
 DIMENSIONS = integer_list("list of dimensions", "0,1")
 
 
+FILE = click.Path(dir_okay=False)
+tensors_option = click.option(
+    "--tensor", "tensors", multiple=True, type=TensorName(), help="Only this tensor, or a pattern; may be repeated."
+)
 device_option = click.option(
     "--device", type=DEVICE, metavar="R,C", help="Only the part on this device of a mesh: coordinate or number."
 )
@@ -223,6 +240,7 @@ device_option = click.option(
 DEFAULT_CHIP, NO_CHIP = "wormhole_n150", "none"
 SHARDS = ("height", "width", "block", "nd", "dims")
 CHIP_OPTIONS = frozenset(("chip", "dispatch", "harvested"))  # options that a file does not decide
+FILE_OPTIONS = ("tensor", "device", "follow_links")  # options that need a file
 LAYOUT_OPTIONS = frozenset(("layout", "tile", "transpose_tile"))  # any of which decides between rows and tiles
 
 
@@ -309,7 +327,7 @@ class SpecOptions:
 
         return TensorSpec(**self.spec_arguments(shape))
 
-    def memory(self) -> Any:
+    def memory(self) -> MemoryConfig | Sharding:
         """Return the memory configuration that the options ask for.
 
         >>> SpecOptions(shard="height", grid=(2, 1)).memory().strategy
@@ -376,7 +394,8 @@ class SpecOptions:
         return replace(self, **changes)
 
 
-STATED_BY_TEXT = frozenset(field.name for field in fields(SpecOptions)) - CHIP_OPTIONS
+PLACEMENT_OPTIONS = frozenset(field.name for field in fields(SpecOptions))
+STATED_BY_TEXT = PLACEMENT_OPTIONS - CHIP_OPTIONS
 """The options whose place a printed tensor takes."""
 MEMORY_OPTIONS = STATED_BY_TEXT - {"dtype", "layout", "tile", "transpose_tile", "alignment"}
 """The options whose place a printed memory config takes."""
@@ -398,12 +417,12 @@ _OPTIONS = (
     _option("--layout", type=WordChoice(["row_major", "tile"]), help="Page layout. [tile for block formats]"),
     _option("--tile", type=SHAPE, metavar="HxW", help="Shape of a tile. [32x32]"),
     _option("--transpose-tile", is_flag=True, help="Store tiles column by column."),
-    _option("--alignment", type=SHAPE, metavar="SHAPE", help="Pad the last dimensions to multiples of these."),
+    _option("--alignment", type=SHAPE, help="Pad the last dimensions to multiples of these."),
     _option("--shard", type=WordChoice(SHARDS), help="Cut into shards, one or more per core."),
     _option(
         "--grid", type=GRID, metavar="COLSxROWS", help="Cores, or ranges 0,0-3,1+5,0-5,1. [all cores, or DRAM banks]"
     ),
-    _option("--shard-shape", type=SHAPE, metavar="SHAPE", help="Shape of a shard. [computed]"),
+    _option("--shard-shape", type=SHAPE, help="Shape of a shard. [computed]"),
     _option("--shard-dims", type=DIMENSIONS, metavar="D,D", help="Dimensions to cut, with --shard dims."),
     _option("--orientation", type=WordChoice(["row_major", "col_major"]), help="Order of cores. [row_major]"),
     _option(
@@ -499,5 +518,5 @@ def typed_options(context: click.Context) -> frozenset[str]:
     >>> typed_options(click.Context(click.Command("show")))
     frozenset()
     """
-    sources = {option.name: context.get_parameter_source(option.name) for option in fields(SpecOptions)}
-    return frozenset(name for name, source in sources.items() if source is click.core.ParameterSource.COMMANDLINE)
+    typed = click.core.ParameterSource.COMMANDLINE
+    return frozenset(name for name in PLACEMENT_OPTIONS if context.get_parameter_source(name) is typed)

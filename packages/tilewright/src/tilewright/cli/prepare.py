@@ -11,9 +11,9 @@ import click
 
 from .._text import count_of, format_bytes, format_table, spell_extents
 from .console import Answer, ExitCode, Progress, check_output_path, save_picture, table_width, wrap_lines
-from .convert import RunOptions, format_seconds, run_options
+from .convert import RunOptions, describe_amounts, run_options
 from .fit import fit_to_json, format_fit
-from .options import MACHINE, SHAPE
+from .options import FILE, MACHINE, SHAPE
 from .program import option_in, refuse_options, verb
 
 if TYPE_CHECKING:
@@ -38,11 +38,7 @@ _cache_option, _other_option = option_in("What the cache is"), option_in("Instea
 @verb("prepare")
 @click.argument("paths", nargs=-1, metavar="SOURCE [OUT]")
 @click.option(
-    "--for",
-    "machine",
-    type=MACHINE,
-    metavar="MACHINE",
-    help="Machine: N150, N300, N150x4, T3K, TG, P100, P150, P300, P150x4 ...",
+    "--for", "machine", type=MACHINE, help="Machine: N150, N300, N150x4, T3K, TG, P100, P150, P300, P150x4 ..."
 )
 @run_options("Prepare", "files", "512MiB", "Print the files, like ones together, and write nothing.")
 @_cache_option("--recipe", metavar="NAME", help="Recipe, or its TOML file or folder. [tt_transformers]")
@@ -62,9 +58,7 @@ _cache_option, _other_option = option_in("What the cache is"), option_in("Instea
 @_other_option("--retarget", is_flag=True, help="Convert a cache for another chip: prepare --retarget CACHE [OUT].")
 @_other_option("--source", metavar="SOURCE", help="With --retarget: checkpoint for files that differ in content.")
 @_other_option("--explain", metavar="NAME", help="Explain the sources of a file: its name, or how it begins.")
-@_other_option(
-    "--show", type=click.Path(dir_okay=False), metavar="FILE", help="With --explain: save a picture, .svg or .html."
-)
+@_other_option("--show", type=FILE, help="With --explain: save a picture, .svg or .html.")
 @_other_option("--recipes", is_flag=True, help="List the recipe's families of models and machines.")
 def command(
     paths: tuple[str, ...],
@@ -146,10 +140,7 @@ def _split_paths(paths: tuple[str, ...], expected: str) -> tuple[str, str | None
 
 def _format_report(report: ConversionReport, root: str, has_all: bool) -> str:
     """Return a summary of the cache, of all layers or of some, and how to use it; `root` is for TT_CACHE_PATH."""
-    rate = f", {format_bytes(int(report.bytes_in / report.seconds))}/s" if report.seconds and report.bytes_in else ""
-    reused = f", {report.reused} already done" if report.reused else ""
-    amounts = f"{format_bytes(report.bytes_in)} read, {format_bytes(report.bytes_out)} written"
-    lines = [f"{count_of(report.converted, 'file')}{reused}: {amounts} in {format_seconds(report.seconds)}{rate}"]
+    lines = [describe_amounts(report, count_of(report.converted, "file"))]
     lines += [f"note: {note}" for note in report.notes]
     if not report.complete:
         return "\n".join([*lines, f"{report.out} is not complete: {report.elsewhere} files are left to other parts"])

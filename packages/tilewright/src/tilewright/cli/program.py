@@ -92,11 +92,20 @@ def refuse_options(names: Iterable[str], where: str) -> None:
     >>> with click.Context(click.Command("show")):
     ...     refuse_options(["dtype"], "on a layout")
     """
-    ctx, unused = click.get_current_context(), frozenset(names)
+    reject_options(names, f"has no effect {where}")
+
+
+def reject_options(names: Iterable[str], problem: str) -> None:
+    """Raise if one of some options was given to the running verb, with the `problem` that it has.
+
+    >>> with click.Context(click.Command("show")):
+    ...     reject_options(["device"], "needs a file")
+    """
+    ctx, rejected = click.get_current_context(), frozenset(names)
     for option in ctx.command.params:
         typed = ctx.get_parameter_source(str(option.name)) is click.core.ParameterSource.COMMANDLINE
-        if option.name in unused and typed:
-            raise click.UsageError(f"{option.opts[0]} has no effect {where}; remove it")
+        if option.name in rejected and typed:
+            raise click.UsageError(f"{option.opts[0]} {problem}; remove it")
 
 
 follow_links_option = click.option(

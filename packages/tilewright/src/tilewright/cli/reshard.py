@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ from .console import (
     wrap_lines,
 )
 from .move_arguments import parse_move
-from .options import SpecOptions, describe_assumptions, list_assumptions, spec_options, typed_options
+from .options import FILE, SpecOptions, describe_assumptions, list_assumptions, spec_options, typed_options
 from .program import option_in, refuse_options, verb
 from .show import check_animation_path, check_picture_path, name_assumptions, picture_text
 
@@ -46,10 +46,6 @@ VIEWS = ("map", "links", "timeline")
 _MAX_PAIRS = 8  # that are listed; pictures and --json have all
 
 
-def _file_option(name: str, help_text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    return click.option(name, type=click.Path(dir_okay=False), metavar="FILE", help=help_text)
-
-
 _picture_option = option_in("Pictures")
 
 
@@ -67,18 +63,15 @@ _picture_option = option_in("Pictures")
 @click.option("--profiler/--no-profiler", default=None, help="Time while NoC events are recorded. [for 2024 only]")
 @click.option("--reads", is_flag=True, help="List the reads and writes of every RISC, in order.")
 @click.option("--best", is_flag=True, help="Rank faster targets and intermediate layouts.")
-@_file_option("--chrome-trace", "Write the timeline for Perfetto.")
-@_file_option("--npe", "Write the workload for the simulator tt-npe.")
+@click.option("--chrome-trace", type=FILE, help="Write the timeline for Perfetto.")
+@click.option("--npe", type=FILE, help="Write the workload for the simulator tt-npe.")
 @_picture_option("--map", is_flag=True, help="Draw the chip with the flows between cores and banks.")
 @_picture_option("--links", is_flag=True, help="Draw the load of the links of both networks.")
 @_picture_option("--timeline", is_flag=True, help="Draw the estimated times of requests and resources.")
 @_picture_option("--animate", is_flag=True, help="Write an animation, request by request, as an .html page.")
 @_picture_option("--step", type=click.IntRange(1), metavar="N", help="Draw only this step of the plan.")
 @_picture_option(
-    *("-o", "--output"),
-    type=click.Path(dir_okay=False),
-    metavar="FILE",
-    help="Write the picture to an .svg, .html, .txt or .json. [--map --links]",
+    *("-o", "--output"), type=FILE, help="Write the picture to an .svg, .html, .txt or .json. [--map --links]"
 )
 @spec_options
 def command(

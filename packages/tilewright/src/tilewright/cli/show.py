@@ -13,10 +13,21 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .._text import count_of
-from .console import Answer, CommandError, ExitCode, check_input_path, check_output_path, describe_error, save_picture
+from .console import (
+    Answer,
+    CommandError,
+    ExitCode,
+    check_input_path,
+    check_output_path,
+    describe_error,
+    save_picture,
+    shorten,
+)
 from .options import (
     CHIP_OPTIONS,
     COORDINATE,
+    FILE,
+    FILE_OPTIONS,
     NO_CHIP,
     SHAPE,
     SIZE,
@@ -31,8 +42,8 @@ from .options import (
     stated_by_file,
     typed_options,
 )
-from .program import follow_links_option, option_in, refuse_options, verb
-from .subjects import names_file, parse_subject, shorten, text_shape_option
+from .program import follow_links_option, option_in, refuse_options, reject_options, verb
+from .subjects import names_file, open_stored, parse_subject, text_shape_option
 
 if TYPE_CHECKING:
     from ..files import StoredTensor
@@ -142,9 +153,7 @@ class ShowOptions:
                 f"--depth has no effect on {self.pipeline} buffering; remove it, or use --pipeline buffered"
             )
         unused = {"pipeline": typed, "tiles": typed, "layout": typed, "error": typed - {"dtype"}}
-        for name in sorted(unused.get(mode, ())):
-            option = f"--{name.replace('_', '-')}"
-            raise click.UsageError(f"{option} has no effect {_describe_mode(mode)}; remove {option}")
+        refuse_options(unused.get(mode, ()), _describe_mode(mode))
         if subject.settings and mode in ("pipeline", "tiles"):
             raise click.UsageError(f"settings have no effect {_describe_mode(mode)}; give only the shape")
 
@@ -193,12 +202,10 @@ def _describe_mode(mode: str) -> str:
 
 @verb("show")
 @click.argument("things", nargs=-1, required=True, metavar="THING...")
-@click.option(
-    "-o", "--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write .svg, .html, .txt or .json."
-)
+@click.option("-o", "--output", type=FILE, help="Write .svg, .html, .txt or .json.")
 @click.option("--at", type=COORDINATE, metavar="I,J,K", help="Mark one element and trace it to its byte.")
 @click.option("--page", type=click.IntRange(0), metavar="N", help="Draw the elements of one page.")
-@click.option("--tensor", type=TensorName(), metavar="NAME", help="Tensor to draw, of a file that holds several.")
+@click.option("--tensor", type=TensorName(), help="Tensor to draw, of a file that holds several.")
 @text_shape_option
 @click.option("--error", is_flag=True, help="Draw the error that --dtype adds to the values of a file.")
 @click.option("--color", metavar="NAME", help="Attribute that colors the cells.")
@@ -206,7 +213,7 @@ def _describe_mode(mode: str) -> str:
 @click.option("--address", type=click.Choice(["decimal", "hex"]), help="How addresses are written. [decimal]")
 @click.option("--side", type=click.IntRange(1, 512), metavar="N", help="Maximum rows and columns to draw.")
 @click.option("--animate", is_flag=True, help="Write an animation as an .html page.")
-@_tiles_option("--tiles", type=SHAPE, metavar="SHAPE", help="Draw how tiles cut the tensor.")
+@_tiles_option("--tiles", type=SHAPE, help="Draw how tiles cut the tensor.")
 @_tiles_option("--overlap", type=click.IntRange(0), metavar="N", help="Overlap of neighbouring tiles, in elements.")
 @_tiles_option("--halo", type=click.IntRange(0), metavar="N", help="Padding beyond the edges, in elements.")
 @_tiles_option("--pipeline", type=click.Choice(SCHEMES), help="Draw the schedule that transfers those tiles.")
@@ -214,7 +221,7 @@ def _describe_mode(mode: str) -> str:
 @_tiles_option("--times", type=COORDINATE, metavar="I,C,E", help="Times of import, compute, export. [1,1,1]")
 @_memory_option("--memory", type=click.Choice(["l1", "dram"]), help="Draw the memory map with all THINGs in it.")
 @_memory_option("--each", is_flag=True, help="Draw one row per bank.")
-@_memory_option("--cb", type=SIZE, multiple=True, metavar="SIZE", help="Circular buffer of each core; may be repeated.")
+@_memory_option("--cb", type=SIZE, multiple=True, help="Circular buffer of each core; may be repeated.")
 @_memory_option(
     "--ttnn-visualizer",
     "report",
@@ -264,9 +271,8 @@ def command(
         show_options.check(subject, typed, report is not None)
         if text_shape is not None and subject.layout is None and subject.printed is None:
             raise click.UsageError(f"--shape is for the text of a layout, which {shorten(subject.text)} is not")
-        for name, value in (("--tensor", tensor), ("--device", device), ("--follow-links", follow_links or None)):
-            if value is not None and subject.stored is None:
-                raise click.UsageError(f"{name} needs a file, but {shorten(subject.text)} is not one; remove {name}")
+        if subject.stored is None:
+            reject_options(FILE_OPTIONS, f"needs a file, but {shorten(subject.text)} is not one")
     if all(subject.shape is not None for subject in subjects):
         refuse_overridden([SpecOptions.setting_names(subject.settings) for subject in subjects])
     if report is not None:
@@ -475,7 +481,6 @@ def _write_report(
 
 
 _SHAPE = re.compile(r"(?:\[[0-9,x ]*\]|[0-9]+(?:[x×][0-9]+)+|[0-9]+)(?::[a-z].*)?")
-_MAX_NAMES = 12  # of a file's tensors that an error lists
 
 
 @dataclass(frozen=True, slots=True)
@@ -511,7 +516,7 @@ class Thing:
         (4, 60, 90)
         """
         if names_file(text):
-            return cls(text, stored=_open_stored(text, tensor, device, follow_links))
+            return cls(text, stored=open_stored(text, tensor, device, follow_links))
         if _SHAPE.fullmatch(text):
             shape, _, settings = text.partition(":")
             return cls(text, shape=SHAPE.convert(shape, None, None), settings=settings)
@@ -541,10 +546,7 @@ class Thing:
     def spec(self, options: SpecOptions, typed: frozenset[str]) -> TensorSpec:
         """Return the placement: the file's own, unless other options were typed (`typed` lists those)."""
         if self.printed is not None:
-            for name in sorted(typed - CHIP_OPTIONS):
-                raise click.UsageError(
-                    f"--{name.replace('_', '-')} cannot be used with a printed tensor, which states it; remove it"
-                )
+            reject_options(typed - CHIP_OPTIONS, "cannot be used with a printed tensor, which states it")
             return self.printed.with_chip(options.find_chip())
         if self.settings:
             options = options.with_settings(self.settings)
@@ -563,24 +565,3 @@ class Thing:
         return list_assumptions(
             spec, typed | (stated if self.stored is None else stated_by_file(self.stored, typed) | stated)
         )
-
-
-def _open_stored(path: str, name: str | None, device: DeviceLike | None, follow_links: bool) -> StoredTensor:
-    from ..files import open_tensors
-
-    stored = open_tensors(path, follow_links)
-    stored = stored if device is None else stored.on_device(device)
-    if name is not None:
-        if name not in stored:
-            raise CommandError(f"{path} has no tensor {name!r}; {_list_names(list(stored))}", ExitCode.INPUT)
-        return stored[name]
-    if len(stored) != 1:
-        raise CommandError(
-            f"{path} holds {len(stored)} tensors; choose one with --tensor NAME: {_list_names(list(stored))}"
-        )
-    return next(iter(stored.values()))
-
-
-def _list_names(names: list[str]) -> str:
-    more = f" and {len(names) - _MAX_NAMES} others" if len(names) > _MAX_NAMES else ""
-    return f"it has {', '.join(names[:_MAX_NAMES])}{more}" if names else "it is empty"

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -14,7 +15,7 @@ import click
 from .._text import format_bytes
 from ..errors import FileFormatError
 from .console import Answer, CommandError, ExitCode, Progress, check_output_path
-from .options import FORMAT, SHAPE, SIZE
+from .options import FILE, FORMAT, SHAPE, SIZE
 from .program import refuse_options, verb
 
 PADS = ("edge", "reflect", "symmetric", "wrap")
@@ -23,7 +24,7 @@ PADS = ("edge", "reflect", "symmetric", "wrap")
 @verb("stream")
 @click.argument("compute")
 @click.argument("paths", nargs=-1, required=True, metavar="SOURCE... TARGET")
-@click.option("--tile", type=SHAPE, metavar="SHAPE", help="Shape of a tile. [suggested for the memory]")
+@click.option("--tile", type=SHAPE, help="Shape of a tile. [suggested for the memory]")
 @click.option(
     "--overlap",
     type=click.IntRange(0),
@@ -36,15 +37,15 @@ PADS = ("edge", "reflect", "symmetric", "wrap")
 @click.option("--scheme", type=click.Choice(["simplex", "duplex", "double", "buffered"]), help="Buffering. [double]")
 @click.option("--depth", type=click.IntRange(1), metavar="N", help="Depth of --scheme buffered.")
 @click.option("--workers", type=click.IntRange(0), help="Threads besides the main one. [1; one per core for zarr]")
-@click.option("--memory", type=SIZE, metavar="SIZE", help="Limit of buffers and cached chunks. [8MiB; 256MiB for zarr]")
-@click.option("--chunks", type=SHAPE, metavar="SHAPE", help="Chunks of a new target. [the source's]")
+@click.option("--memory", type=SIZE, help="Limit of buffers and cached chunks. [8MiB; 256MiB for zarr]")
+@click.option("--chunks", type=SHAPE, help="Chunks of a new target. [the source's]")
 @click.option(
     "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Argument of the compute; may be repeated."
 )
-@click.option("--shape", type=SHAPE, metavar="SHAPE", help="Shape of raw sources.")
+@click.option("--shape", type=SHAPE, help="Shape of raw sources.")
 @click.option("--dtype", type=FORMAT, help="Type of raw sources, and of .npy files without one.")
 @click.option("--out-dtype", type=FORMAT, help="Type of the target. [the first source's]")
-@click.option("--trace", type=click.Path(dir_okay=False), metavar="FILE", help="Write a trace for ui.perfetto.dev.")
+@click.option("--trace", type=FILE, help="Write a trace for ui.perfetto.dev.")
 @click.option("--force", is_flag=True, help="Replace the target if it exists.")
 def command(
     compute: str,
@@ -137,12 +138,8 @@ def command(
         "sources": sources,
         "target": target,
         "shape": arrays[0].shape,
-        "tiles": report.tiles,
-        "seconds": report.seconds,
-        "bytes_in": report.bytes_in,
-        "bytes_out": report.bytes_out,
+        **asdict(report),
         "bytes_per_second": report.bytes_per_second,
-        "buffer_bytes": report.buffer_bytes,
         "notes": notes,
         "trace": None if recorder is None else {"path": trace, **recorder.summary()},
     }

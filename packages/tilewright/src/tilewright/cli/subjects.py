@@ -5,15 +5,19 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from .console import CommandError
+from .options import SHAPE, SpecOptions
+
 if TYPE_CHECKING:
-    from ..memory import TensorSpec
-    from .options import SpecOptions
+    from ..files import StoredTensor
+    from ..memory import DeviceLike, TensorSpec
 
 _SHAPE = re.compile(r"\s*(?:\[[0-9,x ]*\]|\(\s*\)|\(?[0-9]+(?:\s*[x×,]\s*[0-9]+)*\)?)\s*(?::\s*[a-z_]+\s*=|\Z)")
+_MAX_NAMES = 12  # of a file's tensors that an error lists
 _URL = re.compile(r"\s*[a-zA-Z][a-zA-Z0-9+.-]*://")
 
 
@@ -35,18 +39,8 @@ def is_text(text: str) -> bool:
     return any(mark in text for mark in "<[({") and not _SHAPE.match(text) and not names_file(text)
 
 
-def _convert_shape(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, ...] | None:
-    from .options import SHAPE
-
-    return None if value is None else cast("tuple[int, ...]", SHAPE.convert(value, param, ctx))
-
-
 text_shape_option = click.option(
-    "--shape",
-    "text_shape",
-    callback=_convert_shape,
-    metavar="SHAPE",
-    help="The shape, for a TEXT without one: oneDNN, TVM.",
+    "--shape", "text_shape", type=SHAPE, help="The shape, for a TEXT without one: oneDNN, TVM."
 )
 """The option of verbs that take a text of a layout."""
 
@@ -75,10 +69,17 @@ def parse_subject(text: str, options: SpecOptions, shape: tuple[int, ...] | None
     return parsed
 
 
-def shorten(text: str, most: int = 60) -> str:
-    """Return a text that fits into a message: its beginning, if it is longer than `most` characters.
+def open_stored(path: str, name: str | None, device: DeviceLike | None, follow_links: bool) -> StoredTensor:
+    """Return the tensor `name` of a file, or its only one; with a `device` of a mesh, the part on it."""
+    from ..files import open_tensors
 
-    >>> shorten("(4,8):(8,1)"), shorten("TensorSpec(logical_shape=Shape([64, 64]))", 20)
-    ('(4,8):(8,1)', 'TensorSpec(logical_s...')
-    """
-    return text if len(text) <= most else f"{text[:most]}..."
+    stored = open_tensors(path, follow_links)
+    stored = stored if device is None else stored.on_device(device)
+    names = list(stored)
+    more = f" and {len(names) - _MAX_NAMES} others" if len(names) > _MAX_NAMES else ""
+    listed = f"it has {', '.join(names[:_MAX_NAMES])}{more}" if names else "it is empty"
+    if name is None and len(names) != 1:
+        raise CommandError(f"{path} holds {len(names)} tensors; choose one with --tensor NAME: {listed}")
+    if name is not None and name not in stored:
+        raise CommandError(f"{path} has no tensor {name!r}; {listed}")
+    return stored[names[0] if name is None else name]

@@ -36,9 +36,7 @@ READ, WRITTEN = NameType("notation", _notation_names), NameType("notation to wri
 @click.argument("text", metavar="TEXT")
 @click.option("--to", "target", type=WRITTEN, metavar="NAME", help="Notation to write: cute, xla, mlir ... [all]")
 @click.option("--from", "source", type=READ, metavar="NAME", help="Notation of TEXT. [detected]")
-@click.option(
-    "--shape", type=SHAPE, metavar="SHAPE", help="The shape, for texts without one: oneDNN, TVM, Mosaic, tt-mlir."
-)
+@click.option("--shape", type=SHAPE, help="The shape, for texts without one: oneDNN, TVM, Mosaic, tt-mlir.")
 @click.option("--dtype", metavar="TYPE", help="Element type, as the target notation names it.")
 @click.option("--code", "language", type=click.Choice(LANGUAGES), help="Write the index function in this language.")
 def command(

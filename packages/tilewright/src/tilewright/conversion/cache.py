@@ -22,7 +22,7 @@ import numpy as np
 from .._files import as_path
 from .._integers import ceil_div
 from .._json import expect_integers, expect_string
-from .._text import count_of
+from .._text import count_of, list_some
 from ..copying import Assembly, count_elements
 from ..errors import FileFormatError, FormatError, LayoutError
 from ..files import (
@@ -543,8 +543,7 @@ class WeightCache:
             if element.name.startswith("float8") and name not in dropped
         ]
         if small:
-            more = f" and {len(small) - 1} more" if small[1:] else ""
-            yield f"{small[0]}{more}: 8-bit floats without scales, of which the values are taken as they are"
+            yield f"{list_some(small)}: 8-bit floats without scales, of which the values are taken as they are"
 
     def whole_tensors(self) -> dict[str, CacheFile]:
         """Return the tensors of the checkpoint that a file holds as they are loaded, and that file.

@@ -17,16 +17,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._text import list_some
 from ..errors import FileFormatError, TilewrightError
 from ..files import MARKER_PREFIX, FilePath, PagedBoxes, StoredTensor, Tensorbin
 from ..layout import Box
 from ..memory import Coordinate, from_bytes
 from .cache import CacheFile, CacheOptions, WeightCache, marker_name, open_checkpoint
-from .cache_folder import CacheFolder, build_item
+from .cache_folder import CacheFolder, build_item, suits_any_mesh
 from .plan import ConversionItem, Slab, SlabCutter
 from .recipe import DEFAULT_RECIPE, Recipe
 from .run import DEFAULT_MEMORY, MIN_SLAB_BYTES, plan_memory
-from .source import Rounding, aligned_bytes, describe_difference, hash_range, name_targets, note_exceptional
+from .source import Rounding, describe_difference, hash_range, name_targets, note_exceptional
 from .work_folder import WorkFolder
 
 if TYPE_CHECKING:
@@ -238,9 +239,9 @@ def _check_alternatives(weights: dict[str, str]) -> Iterator[CacheProblem]:
 def _check_majority(folder: CacheFolder, reported: set[str]) -> Iterator[CacheProblem]:
     """Yield files for another mesh, or another number of banks, than most."""
     headers = {file: header for file, header in folder.headers.items() if file not in reported}
-    shards = {file: header.spec.memory.shard_spec for file, header in headers.items()}
+    shards = {file: spec.memory.shard_spec for file, (spec, _) in headers.items()}
     banks = {file: shard.grid.num_cores for file, shard in shards.items() if shard is not None}
-    meshes = {file: header.mesh_shape for file, header in headers.items() if not header.suits_any_mesh}
+    meshes = {file: mesh.shape for file, (_, mesh) in headers.items() if not suits_any_mesh(mesh)}
     yield from _list_minority(banks, "is sharded over {} banks", "ttnn loads it with the placement of the file")
     yield from _list_minority(meshes, "is for a mesh of {}", "devices get parts of the wrong shape, without a word")
 
@@ -295,20 +296,15 @@ class ContentCheck:
 
     def compare(self, item: ConversionItem, tensorbin: Tensorbin) -> str | None:
         """Return where a file differs from its source; None if it does not."""
-        source, target = item.source, item.target
+        target = item.target
         assert target.mesh is not None
         budget = max(self.slab // 4, MIN_SLAB_BYTES)
-        slabs = SlabCutter(source, target, budget if self.full else min(budget, _SAMPLE_BYTES))
+        slabs = SlabCutter(item.source, target, budget if self.full else min(budget, _SAMPLE_BYTES))
         boxes = PagedBoxes(target.spec)
         devices = list(target.mesh.windows().values())
         for slab in slabs if self.full else _sample(list(slabs)):
-            whole = slab.box.relative_to(tuple([-n for n in slabs.windows[slab.window].offset]))
-            spec = boxes.box_spec(slab.box)
-            expected = aligned_bytes(spec.nbytes)
-            parts = list(source.read_parts(whole, aligned_bytes))
-            seen = self.exceptional.get(item.name, Rounding(0))
-            self.exceptional[item.name] = seen + source.count_exceptional(parts, spec, whole)
-            source.pack(parts, spec, expected, aligned_bytes, target.pad_value)
+            whole, spec, expected, exceptional = slabs.convert(slab)
+            self.exceptional[item.name] = self.exceptional.get(item.name, Rounding(0)) + exceptional
             runs = boxes.runs(slab.box)
             for device in devices[slab.window]:
                 part = tensorbin.shards[device]
@@ -446,7 +442,7 @@ def check_cache(
     ...     out = prepare(f"{folder}/Llama-3.2-1B-Instruct", f"{folder}/cache", "N300").out
     ...     (Path(out) / "norm.weight_dtype_BFLOAT16_layout_ROW_MAJOR.tensorbin").unlink()
     ...     report = check_cache(f"{folder}/cache", f"{folder}/Llama-3.2-1B-Instruct")
-    >>> report.files, [(each.file[:11], each.problem) for each in report.problems][0]
+    >>> report.files, [(problem.file[:11], problem.problem) for problem in report.problems][0]
     (22, ('norm.weight', 'is missing'))
     """
     folder = CacheFolder(cache)
@@ -624,18 +620,14 @@ def _check_markers(folder: CacheFolder, expected: WeightCache | None) -> Iterato
                 path.name, f"is named for another build than it describes, {marker_name(variant)}", LOADED
             )
         if missing := sorted([name for name in listed if not (folder.path / name).exists()]):
-            yield CacheProblem(path.name, f"lists {_list_names(missing)}, which does not exist", LOADED)
+            yield CacheProblem(path.name, f"lists {list_some(missing)}, which does not exist", LOADED)
         for key in ("model_name", "n_layers", "mesh_shape"):
             if key in marker and body.get(key) != marker[key]:
                 yield CacheProblem(path.name, f"says {key} {body.get(key)!r}, expected {marker[key]!r}", LOADED)
         if marker and body.get("weights") != marker["weights"]:
             yield CacheProblem(path.name, "lists other weights than the checkpoint has", LOADED)
         if path.name in markers and (absent := sorted({*marker["cache_files"]} - listed)):
-            yield CacheProblem(path.name, f"does not list {_list_names(absent)}", FILLED)
-
-
-def _list_names(names: list[str]) -> str:
-    return names[0] + (f" and {len(names) - 1} more" if names[1:] else "")
+            yield CacheProblem(path.name, f"does not list {list_some(absent)}", FILLED)
 
 
 def _describe_values(folder: CacheFolder, files: list[CacheFile], content: ContentCheck) -> list[str]:

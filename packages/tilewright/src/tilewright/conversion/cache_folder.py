@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .. import memory
 from .._files import as_path
+from .._text import list_some
 from ..copying import Assembly, join
 from ..errors import FileFormatError, FormatError, LayoutError, TilewrightError
 from ..files import (
@@ -34,8 +35,7 @@ from ..files import (
     read_tensorbin_tensor,
 )
 from ..formats import scalar_format_of
-from ..memory import ChipLike, CircularBuffers, Fit, FitRequest, Mesh, TensorSpec, Topology, check_fit
-from ..version import __version__
+from ..memory import ChipLike, CircularBuffers, Fit, FitRequest, Mesh, TensorSpec, check_fit
 from .cache import CacheFile, CacheOptions, Checkpoint, Machine, WeightCache, open_checkpoint, read_options
 from .plan import NO_HASH, ConversionItem, ConversionPlan, tensorbin_slot
 from .recipe import DEFAULT_RECIPE, MODES, Optimizations, Recipe, recipe_names
@@ -48,19 +48,6 @@ if TYPE_CHECKING:
 
 
 _DIRECTORY = re.compile(r"tensor_cache_(instruct_)?(bfp8|bf16)")
-
-
-class FileHeader(NamedTuple):
-    """The header of a file: the spec of each device's part, and how devices share it."""
-
-    spec: TensorSpec
-    mesh_shape: tuple[int, ...]
-    topology: Topology
-
-    @property
-    def suits_any_mesh(self) -> bool:
-        """Whether every device loads all of it, on whatever mesh."""
-        return self.topology.placements == (None,)
 
 
 class CacheFolder:
@@ -83,15 +70,15 @@ class CacheFolder:
         return read_tensorbin_tensor(self.path / file.file, name)
 
     @cached_property
-    def headers(self) -> dict[str, FileHeader]:
-        """The headers of all files that can be read."""
+    def headers(self) -> dict[str, tuple[TensorSpec, Mesh]]:
+        """The spec of each device's part and the mesh of all files that can be read."""
         result = {}
         for name in self.names:
             try:
                 content = self.open(name)
             except (FileFormatError, OSError):
                 continue
-            result[name] = FileHeader(content.spec, content.mesh_shape, content.topology)
+            result[name] = (content.spec, content.mesh)
         return result
 
     @cached_property
@@ -140,7 +127,7 @@ class CacheFolder:
     @cached_property
     def mesh(self) -> tuple[int, ...] | None:
         """The shape of the mesh that most files are for, None if they are for any."""
-        shapes = Counter([header.mesh_shape for header in self.headers.values() if not header.suits_any_mesh])
+        shapes = Counter([mesh.shape for _, mesh in self.headers.values() if not suits_any_mesh(mesh)])
         return shapes.most_common(1)[0][0] if shapes else None
 
     def describe(
@@ -176,6 +163,15 @@ class CacheFolder:
         if not caches:
             raise problems[0]
         return max(caches, key=lambda cache: len({file.file for file in cache.files} & set(self.names)))
+
+
+def suits_any_mesh(mesh: Mesh) -> bool:
+    """Return whether every device loads all of a file of this mesh, on whatever mesh.
+
+    >>> suits_any_mesh(Mesh.dividing((32, 64), (1, 2), None))
+    True
+    """
+    return mesh.topology.placements == (None,)
 
 
 def _find_cache(path: Path) -> Path:
@@ -232,7 +228,7 @@ def build_item(file: CacheFile, tensors: Mapping[str, StoredTensor]) -> Conversi
     source = AssembledSource(file.value, {name: tensors[name] for name in file.value.sources}, file.through)
     target = ConversionTarget(file.spec, value=file.value.text, mesh=file.mesh)
     slot = tensorbin_slot(file.file, file.spec, file.mesh)
-    return ConversionItem(file.name, source, target, slot, __version__, "tensorbin", made_as=file.made_as)
+    return ConversionItem(file.name, source, target, slot, "tensorbin", made_as=file.made_as)
 
 
 def prepare(
@@ -483,10 +479,9 @@ def plan_retarget(
     available = {*tensors, *whole}
     others = [file.file for file in new.files if file.file not in same and not available.issuperset(file.value.sources)]
     if others:
-        more = f" and {len(others) - _MAX_LISTED} more" if len(others) > _MAX_LISTED else ""
         raise FormatError(
             f"{len(others)} of {len(new.files)} files differ in more than their headers, or are missing:"
-            f" {', '.join(others[:_MAX_LISTED])}{more}; give the checkpoint, to make them from it"
+            f" {list_some(others, _MAX_LISTED)}; give the checkpoint, to make them from it"
         )
     _validate_hashes(folder, same)
     items = []
@@ -538,7 +533,7 @@ def _build_rewrite(folder: CacheFolder, old: CacheFile, new: CacheFile) -> Conve
     stem = old.file.removesuffix(".tensorbin")
     stored = read_tensorbin_tensor(folder.path / old.file, stem)
     slot = tensorbin_slot(new.file, new.spec, new.mesh)
-    pages, value = _view_as_bytes(stored, slot.step)
+    pages, value = _view_as_bytes(stored, slot.stride)
     if recorded is None:
         file = ByteRange(old.file, *pages.byte_range, NO_HASH)
         recorded = ManifestEntry(
@@ -546,9 +541,7 @@ def _build_rewrite(folder: CacheFolder, old: CacheFile, new: CacheFile) -> Conve
         )
     target = ConversionTarget(TensorSpec(value.shape, "uint8"))
     source = AssembledSource(value, {stem: pages})
-    return ConversionItem(
-        new.name, source, target, slot, __version__, "tensorbin", replace(recorded, spec=new.spec, mesh=new.mesh)
-    )
+    return ConversionItem(new.name, source, target, slot, "tensorbin", replace(recorded, spec=new.spec, mesh=new.mesh))
 
 
 def _build_from_cache(folder: CacheFolder, cache_files: Mapping[str, CacheFile], file: CacheFile) -> ConversionItem:

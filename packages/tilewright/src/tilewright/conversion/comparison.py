@@ -69,13 +69,13 @@ class Moments:
         with np.errstate(over="ignore", invalid="ignore"):  # numbers near the largest double have infinite squares
             # Chan's update: two sets of sums become the sums of the union
             both = np.maximum(self.count[part] + count, 1.0)
-            step_a, step_b = mean_a - self.mean_a[part], mean_b - self.mean_b[part]
+            delta_a, delta_b = mean_a - self.mean_a[part], mean_b - self.mean_b[part]
             weight = self.count[part] * count / both
-            self.aa[part] += aa + step_a * step_a * weight
-            self.bb[part] += bb + step_b * step_b * weight
-            self.ab[part] += ab + step_a * step_b * weight
-            self.mean_a[part] += step_a * count / both
-            self.mean_b[part] += step_b * count / both
+            self.aa[part] += aa + delta_a * delta_a * weight
+            self.bb[part] += bb + delta_b * delta_b * weight
+            self.ab[part] += ab + delta_a * delta_b * weight
+            self.mean_a[part] += delta_a * count / both
+            self.mean_b[part] += delta_b * count / both
             self.count[part] += count
             self.squared_error[part] += squared_error
 
@@ -268,8 +268,7 @@ class ErrorMap:
 def _block_starts(first: int, count: int, block: int) -> NDArray[np.int64]:
     """Return the starts of the blocks of `block` rows in `count` rows from row `first` on."""
     borders = np.arange(first // block, (first + count - 1) // block + 1, dtype=np.int64) * block
-    result: NDArray[np.int64] = np.maximum(borders - first, 0)
-    return result
+    return np.maximum(borders - first, 0)
 
 
 _SMALLEST_NORMAL = 2.0**-126  # of float32
@@ -311,22 +310,17 @@ def ulp_distance(
     """
     if not unit.has_blocks and unit.name in _PRECISION:
         left, right = (_number_ranks(np.asarray(array), unit) for array in (a, b))
-        distance = np.maximum(left, right) - np.minimum(
-            left, right
-        )  # may wrap around, and is right as an unsigned number
+        distance = np.maximum(left, right) - np.minimum(left, right)  # may wrap around: it is unsigned
         apart: Floats = distance.view(f"u{unit.itemsize}").astype(np.float64)
     else:
-        numbers = (np.asarray(array, np.float64) for array in (a, b))
-        left, right = (_flush_subnormals(array) if unit.has_blocks else array for array in numbers)
+        left, right = (np.asarray(array, np.float64) for array in (a, b))
+        if unit.has_blocks:  # which have no subnormals
+            left, right = (np.where(np.abs(array) < _SMALLEST_NORMAL, 0.0, array) for array in (left, right))
         with np.errstate(all="ignore"):
             apart = np.abs(left - right)
             if steps is not None:
                 apart = np.where(apart == 0.0, 0.0, apart / steps)
     return apart if finite else settle_non_finite(apart, a, b)
-
-
-def _flush_subnormals(values: Floats) -> Floats:
-    return np.where(np.abs(values) < _SMALLEST_NORMAL, 0.0, values)
 
 
 def settle_non_finite(apart: Floats, a: NDArray[Any], b: NDArray[Any]) -> Floats:
@@ -338,8 +332,7 @@ def settle_non_finite(apart: Floats, a: NDArray[Any], b: NDArray[Any]) -> Floats
     one_nan, other_nan = np.isnan(a), np.isnan(b)
     same = (np.asarray(a) == np.asarray(b)) | (one_nan & other_nan)
     far = (one_nan != other_nan) | np.isnan(apart)
-    result: Floats = np.where(same, 0.0, np.where(far, np.inf, apart))
-    return result
+    return np.where(same, 0.0, np.where(far, np.inf, apart))
 
 
 def _number_ranks(values: NDArray[Any], unit: ScalarFormat) -> NDArray[Any]:
@@ -348,8 +341,7 @@ def _number_ranks(values: NDArray[Any], unit: ScalarFormat) -> NDArray[Any]:
     bits = np.ascontiguousarray(rounded).view(f"i{unit.itemsize}")
     sign = bits >> (unit.bits - 1)  # -1 or 0
     magnitude = bits & np.iinfo(bits.dtype).max
-    ranks: NDArray[Any] = (magnitude ^ sign) - sign
-    return ranks
+    return (magnitude ^ sign) - sign
 
 
 FEW_SHARE = 0.001  # the share of elements that counts as few

@@ -2,8 +2,8 @@
 """GGUF models under the names of Hugging Face: tables for the common architectures, and what llama.cpp's converter did.
 
 The converter renames tensors, stacks experts, and changes some values: rows of query and key projections are in another
-order in the Llama family, norms of Gemma have 1 added, matrices of GPT-2 are transposed. All of it is undone here, as
-assemblies over the tensors of the file: nothing is moved. (Facts: conversion/ and gguf-py of ggml-org/llama.cpp.)
+order in the Llama family, norms of Gemma have 1 added. All of it is undone here, as assemblies over the tensors of the
+file: nothing is moved. (Facts: conversion/ and gguf-py of ggml-org/llama.cpp.)
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any, TypeAlias
 
-from ..copying import Assembly, join
+from ..copying import Assembly
 from ..errors import FileFormatError, FormatError
 from ..files import StoredTensor
 from .source import stored_assembly
@@ -22,7 +22,7 @@ from .source import stored_assembly
 Names: TypeAlias = Mapping[str, str]
 Config: TypeAlias = "dict[str, Any]"  # plain data of JSON
 
-_LLAMA_MODEL = {"token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head"}
+MODEL_NAMES = {"token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head"}
 _ATTENTION = {
     "attn_q": "self_attn.q_proj",
     "attn_k": "self_attn.k_proj",
@@ -55,10 +55,8 @@ _FOUR_NORMS = {
 class Architecture:
     """An architecture of GGUF: its name at Hugging Face, its modules, and the changes to undo.
 
-    `model` has the modules outside of layers, and `layers` those in them, after `prefix` and the number of the layer.
-    `experts` are stacked, and have the number of the expert in their name. `paired` query and key projections have the
-    two halves of a head interleaved; `norm_shift` was added to all norms; `transposed` modules were; the projections of
-    `grouped` modules were sorted into queries, keys and values.
+    `layers` has the modules in a layer. `experts` are stacked, and have the number of the expert in their name.
+    `paired` query and key projections have the two halves of a head interleaved; `norm_shift` was added to all norms.
 
     >>> ARCHITECTURES["qwen3"].layers["attn_q_norm"]
     'self_attn.q_norm'
@@ -67,13 +65,9 @@ class Architecture:
     model_type: str
     class_name: str
     layers: Names
-    model: Names = field(default_factory=lambda: _LLAMA_MODEL)
-    prefix: str = "model.layers."
     experts: Names = field(default_factory=dict)
     paired: bool = False
     norm_shift: float = 0
-    transposed: tuple[str, ...] = ()
-    grouped: tuple[str, ...] = ()
 
 
 _MIXTRAL = Architecture(
@@ -119,61 +113,6 @@ ARCHITECTURES: dict[str, Architecture] = {
     ),
     "starcoder2": Architecture(
         "starcoder2", "Starcoder2ForCausalLM", {**_ATTENTION, **_NORMS, "ffn_up": "mlp.c_fc", "ffn_down": "mlp.c_proj"}
-    ),
-    "falcon": Architecture(
-        "falcon",
-        "FalconForCausalLM",
-        {
-            "attn_norm": "input_layernorm",
-            "attn_qkv": "self_attention.query_key_value",
-            "attn_output": "self_attention.dense",
-            "ffn_up": "mlp.dense_h_to_4h",
-            "ffn_down": "mlp.dense_4h_to_h",
-        },
-        {"token_embd": "transformer.word_embeddings", "output_norm": "transformer.ln_f", "output": "lm_head"},
-        "transformer.h.",
-        grouped=("attn_qkv",),
-    ),
-    "gpt2": Architecture(
-        "gpt2",
-        "GPT2LMHeadModel",
-        {
-            "attn_norm": "ln_1",
-            "attn_qkv": "attn.c_attn",
-            "attn_output": "attn.c_proj",
-            "ffn_norm": "ln_2",
-            "ffn_up": "mlp.c_fc",
-            "ffn_down": "mlp.c_proj",
-        },
-        {
-            "token_embd": "transformer.wte",
-            "position_embd": "transformer.wpe",
-            "output_norm": "transformer.ln_f",
-            "output": "lm_head",
-        },
-        "transformer.h.",
-        transposed=("attn_qkv", "attn_output", "ffn_up", "ffn_down"),
-    ),
-    "bert": Architecture(
-        "bert",
-        "BertModel",
-        {
-            "attn_q": "attention.self.query",
-            "attn_k": "attention.self.key",
-            "attn_v": "attention.self.value",
-            "attn_output": "attention.output.dense",
-            "attn_output_norm": "attention.output.LayerNorm",
-            "ffn_up": "intermediate.dense",
-            "ffn_down": "output.dense",
-            "layer_output_norm": "output.LayerNorm",
-        },
-        {
-            "token_embd": "embeddings.word_embeddings",
-            "token_types": "embeddings.token_type_embeddings",
-            "position_embd": "embeddings.position_embeddings",
-            "token_embd_norm": "embeddings.LayerNorm",
-        },
-        "encoder.layer.",
     ),
 }
 """The architectures by their name in GGUF. Mistral is "llama" there, and so is Mixtral, which has experts."""
@@ -249,7 +188,7 @@ def name_gguf_model(metadata: Mapping[str, str], stored: Mapping[str, StoredTens
         if (match := _LAYER.fullmatch(name)) is not None and match[2] in architecture.experts:
             tensors[name] = tensor
             weights |= _name_experts(
-                f"{architecture.prefix}{int(match[1])}.{architecture.experts[match[2]]}.{match[3]}", tensor
+                f"model.layers.{int(match[1])}.{architecture.experts[match[2]]}.{match[3]}", tensor
             )
             continue
         renamed, module = _rename(architecture, name)
@@ -346,12 +285,12 @@ def _parse_number(text: str, key: str, parse: Callable[[str], float]) -> float:
 def _rename(architecture: Architecture, name: str) -> tuple[str, str]:
     """Return the name of a tensor in Hugging Face, and its module in GGUF; what no table has stays as it is."""
     if (match := _LAYER.fullmatch(name)) is not None and match[2] in architecture.layers:
-        return f"{architecture.prefix}{int(match[1])}.{architecture.layers[match[2]]}.{match[3]}", match[2]
+        return f"model.layers.{int(match[1])}.{architecture.layers[match[2]]}.{match[3]}", match[2]
     if (match := _EXPERT.fullmatch(name)) is not None and architecture.experts:
         expert = architecture.experts[f"ffn_{match[2]}_exps"].format(int(match[3]))
-        return f"{architecture.prefix}{int(match[1])}.{expert}.weight", ""
-    if (match := _MODULE.fullmatch(name)) is not None and match[1] in architecture.model:
-        return f"{architecture.model[match[1]]}.{match[2]}", match[1]
+        return f"model.layers.{int(match[1])}.{expert}.weight", ""
+    if (match := _MODULE.fullmatch(name)) is not None and match[1] in MODEL_NAMES:
+        return f"{MODEL_NAMES[match[1]]}.{match[2]}", match[1]
     return name, ""
 
 
@@ -376,10 +315,6 @@ def _undo_changes(architecture: Architecture, module: str, value: Assembly, conf
         return separate_halves(value, heads if module == "attn_q" else kv_heads)
     if architecture.norm_shift and module.endswith("norm"):
         return value + -architecture.norm_shift
-    if module in architecture.transposed and len(value.shape) == 2:
-        return value.transpose()
-    if module in architecture.grouped:
-        return group_projections(value, heads, kv_heads)
     if module == "ffn_gate_inp_shexp" and len(value.shape) == 1:  # the converter drops dimensions of extent 1
         return value.reshape(1, *value.shape)
     return value
@@ -397,27 +332,6 @@ def separate_halves(projection: Assembly, heads: int) -> Assembly:
     axes = range(3, 3 + len(rest))
     half = rows // heads // 2
     return projection.reshape(heads, half, 2, *rest).transpose((0, 2, 1, *axes)).reshape(rows, *rest)
-
-
-def group_projections(joined: Assembly, heads: int, kv_heads: int) -> Assembly:
-    """Return joined queries, keys and values with the queries of a key and value before these, group by group.
-
-    >>> grouped = group_projections(Assembly.of("qkv", (8, 3)), heads=2, kv_heads=1)
-    >>> grouped.shape, len(group_projections(Assembly.of("qkv", (16, 3)), 4, 2).parts)
-    ((8, 3), 6)
-    """
-    rows = joined.shape[0]
-    if kv_heads < 1 or heads % kv_heads or rows % (heads + 2 * kv_heads):
-        raise FileFormatError(
-            f"{joined.text} of shape {list(joined.shape)} does not have {heads} heads and {kv_heads} of keys and values"
-        )
-    if kv_heads == 1:
-        return joined
-    head = rows // (heads + 2 * kv_heads)
-    queries = joined.slice(0, heads * head).chunk(kv_heads)
-    keys = joined.slice(heads * head, (heads + kv_heads) * head).chunk(kv_heads)
-    values = joined.slice((heads + kv_heads) * head, rows).chunk(kv_heads)
-    return join([part for group in zip(queries, keys, values, strict=True) for part in group])
 
 
 def model_spelling(path: str) -> str:

@@ -22,7 +22,7 @@ import numpy as np
 
 from .._files import as_path
 from .._integers import ceil_div, round_up
-from .._text import format_bytes, format_extents
+from .._text import format_bytes, format_extents, list_some
 from ..copying import Part, count_elements
 from ..display import Drawable
 from ..errors import FileFormatError, FormatError, MemoryConfigError, OutOfMemory, TilewrightError
@@ -33,6 +33,7 @@ from ..files import (
     METADATA_KEY,
     SUFFIXES,
     BankImage,
+    ByteArray,
     ByteRange,
     ConversionManifest,
     FilePath,
@@ -76,8 +77,8 @@ PAYLOAD = "payload"  # the draft of a single output file, which all tensors are 
 class OutputSlot:
     """The byte range of a tensor in an output file: pages start at `start`, after `head` (empty in shared files).
 
-    Parts of a mesh follow each other at distances of `step`. `image` scatters the pages over banks; `beside` are small
-    files, by name, that are written with this one.
+    Parts of a mesh follow each other at distances of `stride`. `image` scatters the pages over banks; `beside` are
+    small files, by name, that are written with this one.
 
     >>> OutputSlot("x.tensorbin", 64, 128, b"head").size
     128
@@ -88,19 +89,9 @@ class OutputSlot:
     size: int
     head: bytes = b""
     shared: bool = False
-    step: int = 0
+    stride: int = 0
     image: BankImage | None = None
     beside: Mapping[str, bytes] = field(default_factory=dict)
-
-
-def assign_file_slots(targets: Mapping[str, ConversionTarget], to: str) -> list[OutputSlot]:
-    """Return a slot per tensor, each in its own file; `targets` are given by name, and `to` is the kind of files.
-
-    >>> assign_file_slots({"a/b": ConversionTarget(TensorSpec((4, 8), "bfloat8_b"))}, "tensorbin")[0].file
-    'a%2Fb.tensorbin'
-    """
-    files = unique_file_names(list(targets))
-    return [_file_slot(files[name], target, to) for name, target in targets.items()]
 
 
 def _file_slot(file: str, target: ConversionTarget, to: str) -> OutputSlot:
@@ -118,12 +109,12 @@ def _file_slot(file: str, target: ConversionTarget, to: str) -> OutputSlot:
 def tensorbin_slot(file: str, spec: TensorSpec, mesh: Mesh | None = None) -> OutputSlot:
     """Return the slot of a tensor in its own tensorbin file, which the devices of a `mesh` share.
 
-    >>> tensorbin_slot("x.tensorbin", TensorSpec((4, 8), "bfloat8_b")).step
+    >>> tensorbin_slot("x.tensorbin", TensorSpec((4, 8), "bfloat8_b")).stride
     1088
     """
     head, stride = encode_file_start(spec, mesh)
     parts = 1 if mesh is None else len(mesh.windows())
-    return OutputSlot(file, len(head), len(head) + (parts - 1) * stride + spec.nbytes, head, step=stride)
+    return OutputSlot(file, len(head), len(head) + (parts - 1) * stride + spec.nbytes, head, stride=stride)
 
 
 def _encode_npy_head(spec: TensorSpec) -> bytes:
@@ -138,16 +129,14 @@ def _encode_npy_head(spec: TensorSpec) -> bytes:
     return file.getvalue()
 
 
-def assign_shared_slots(
-    file: str, entries: list[ManifestEntry], version: str, metadata: Mapping[str, str] | None = None
-) -> list[OutputSlot]:
+def assign_shared_slots(file: str, entries: list[ManifestEntry], metadata: Mapping[str, str]) -> list[OutputSlot]:
     """Return a slot per tensor in one safetensors file, end to end; its header's size does not depend on the hashes.
 
     `metadata` is free text for the header.
 
     >>> whole = SourceEntry(ByteRange("m.npz", 0, 24, NO_HASH), "<f4")
     >>> entry = ManifestEntry("x", {"x": whole}, TensorSpec((2, 3), "bfloat8_b"), ByteRange("o", 0, 1088, NO_HASH))
-    >>> assign_shared_slots("o", [entry], "0.0.1")[0].start % 64
+    >>> assign_shared_slots("o", [entry], {})[0].start % 64
     0
     """
     ends = [0, *accumulate(entry.spec.nbytes for entry in entries)]
@@ -155,24 +144,22 @@ def assign_shared_slots(
         replace(entry, output=replace(entry.output, start=start, end=end))
         for entry, (start, end) in zip(entries, pairwise(ends), strict=True)
     ]
-    begin = len(encode_safetensors_head(placed, version, metadata))
+    begin = len(encode_safetensors_head(placed, metadata))
     return [OutputSlot(file, begin + start, begin + end, shared=True) for start, end in pairwise(ends)]
 
 
-def encode_safetensors_head(
-    entries: list[ManifestEntry], version: str, metadata: Mapping[str, str] | None = None
-) -> bytes:
+def encode_safetensors_head(entries: list[ManifestEntry], metadata: Mapping[str, str]) -> bytes:
     """Return the bytes before the data of a tiled safetensors file: its header, with the manifest and `metadata` in it.
 
-    >>> encode_safetensors_head([], "0.0.1")[8:9]
+    >>> encode_safetensors_head([], {})[8:9]
     b'{'
     """
     listed = [
         SafetensorsEntry(entry.name, "U8", (entry.spec.nbytes,), entry.output.start, entry.output.end)
         for entry in entries
     ]
-    manifest = ConversionManifest("safetensors", version, {entry.name: entry for entry in entries})
-    start = encode_header(listed, {**(metadata or {}), METADATA_KEY: manifest.to_bytes().decode()})
+    manifest = ConversionManifest("safetensors", __version__, {entry.name: entry for entry in entries})
+    start = encode_header(listed, {**metadata, METADATA_KEY: manifest.to_bytes().decode()})
     if len(start) > MAX_HEADER_BYTES:
         raise FileFormatError(
             f"{len(entries)} tensors need a header of {len(start)} bytes, more than the {MAX_HEADER_BYTES} of a"
@@ -189,14 +176,13 @@ class ConversionItem:
     `made_as` are the expressions of a recipe that put it together, for explanations.
 
     >>> [field for field in ConversionItem.__dataclass_fields__]
-    ['name', 'source', 'target', 'slot', 'version', 'to', 'recorded', 'made_as']
+    ['name', 'source', 'target', 'slot', 'to', 'recorded', 'made_as']
     """
 
     name: str
     source: AssembledSource
     target: ConversionTarget
     slot: OutputSlot
-    version: str
     to: str
     recorded: ManifestEntry | None = None
     made_as: tuple[str, ...] = ()
@@ -250,7 +236,7 @@ class ConversionItem:
                 [list(tensor.order), tensor.swapped, *(tensor.strides or ())] for tensor in self.source.tensors.values()
             ],
             "output": [self.to, self.slot.file, self.slot.start, self.slot.size],
-            "tilewright": self.version,
+            "tilewright": __version__,
         }
         return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
 
@@ -317,7 +303,7 @@ class ItemRecord:
     output_hash: str
     source_files: tuple[tuple[int, int], ...]  # time and size of the file of each source
     output_time: int
-    rounding: Rounding | None = None  # of records of earlier releases, it is not known
+    rounding: Rounding | None = None  # not known of a finished file that was only hashed again
 
     @property
     def exceptional(self) -> dict[str, int]:
@@ -365,7 +351,7 @@ def final_path(out: Path, slot: OutputSlot) -> Path:
     return out if slot.shared else out / slot.file
 
 
-# `explain_item`: where every piece of a converted tensor comes from, how it is stored, and which device holds it.
+# `ItemExplanation`: where every piece of a converted tensor comes from, how it is stored, and which device holds it.
 
 _MAX_PIECES = 24  # that are written out
 _MAX_DEVICES = 8
@@ -448,7 +434,13 @@ class ItemExplanation(Drawable):
     """The explanation of one converted tensor: its pieces, the way of its values, and its devices."""
 
     item: ConversionItem
-    pieces: tuple[Piece, ...]
+
+    @cached_property
+    def pieces(self) -> tuple[Piece, ...]:
+        """The pieces of the tensor, in the order of its assembly."""
+        source = self.item.source
+        shapes = {name: stored_shape(tensor) for name, tensor in source.tensors.items()}
+        return tuple([Piece.of(part, shapes[part.source]) for part in source.value.parts])
 
     @property
     def zeros(self) -> int:
@@ -529,24 +521,6 @@ class ItemExplanation(Drawable):
         }
 
 
-def explain_item(item: ConversionItem) -> ItemExplanation:
-    """Return where every piece of a converted tensor comes from.
-
-    Args:
-        item: the tensor, an item of a plan.
-
-    >>> import tempfile, numpy
-    >>> from tilewright.conversion import plan_conversion
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     numpy.save(f"{folder}/x.npy", numpy.zeros((60, 90), numpy.float32))
-    ...     plan = plan_conversion(f"{folder}/x.npy", f"{folder}/out", transpose=True)
-    >>> explain_item(plan.items[0]).pieces[0].changes
-    ('transposed',)
-    """
-    shapes = {name: stored_shape(tensor) for name, tensor in item.source.tensors.items()}
-    return ItemExplanation(item, tuple([Piece.of(part, shapes[part.source]) for part in item.source.value.parts]))
-
-
 def find_items(items: Sequence[ConversionItem], pattern: str) -> list[ConversionItem]:
     """Return the items that a pattern names: a name or a file, the start or a part of one, or wildcards as in "*.wo*".
 
@@ -595,6 +569,15 @@ class Slab(NamedTuple):
 
     window: int
     box: Box
+
+
+class ConvertedSlab(NamedTuple):
+    """A slab as it must be in a file: its box of the entire tensor, its spec and pages, and its exceptional values."""
+
+    box: Box
+    spec: TensorSpec
+    pages: ByteArray
+    exceptional: Rounding
 
 
 @dataclass(frozen=True)
@@ -700,6 +683,20 @@ class SlabCutter:
         for window in self._numbers:
             for box in cut_into_slabs(*permuted):
                 yield Slab(window, box.permute(back).relative_to(origin))
+
+    def whole_box(self, slab: Slab) -> Box:
+        """Return the box of a slab in the entire tensor."""
+        return slab.box.relative_to(tuple([-n for n in self.windows[slab.window].offset]))
+
+    def convert(self, slab: Slab) -> ConvertedSlab:
+        """Return the pages that a slab must have, to compare them with those of a file."""
+        box, source, target = self.whole_box(slab), self.source, self.target
+        parts = list(source.read_parts(box, aligned_bytes))
+        spec = PagedBoxes(target.spec).box_spec(slab.box)
+        pages = aligned_bytes(spec.nbytes)
+        if spec.nbytes:
+            source.pack(parts, spec, pages, aligned_bytes, target.pad_value)
+        return ConvertedSlab(box, spec, pages, source.count_exceptional(parts, spec, box))
 
     def strips(self, max_bytes: int, stride: int) -> list[Strip]:
         """Return strips of at most `max_bytes` that make the output; parts lie at distances of `stride`.
@@ -823,7 +820,7 @@ class ConversionPlan:
         ...     print(problem)
         no tensor is called 'x'; there are none
         """
-        return [explain_item(item) for item in find_items(self.items, pattern)]
+        return [ItemExplanation(item) for item in find_items(self.items, pattern)]
 
     def manifest(self, done: dict[str, ItemRecord]) -> ConversionManifest:
         """Return the manifest of the finished conversion, from `done`, the records of all items by key."""
@@ -836,7 +833,7 @@ class ConversionPlan:
 
     def head(self, manifest: ConversionManifest) -> bytes:
         """Return the bytes before the data of a single file, which end with its `manifest`."""
-        return encode_safetensors_head(list(manifest.entries.values()), __version__, self.metadata)
+        return encode_safetensors_head(list(manifest.entries.values()), self.metadata)
 
     def seconds(self, jobs: int | None = None) -> float:
         """Return the estimated seconds with `jobs` threads, from converting and hashing a sample of the largest tensor.
@@ -1016,8 +1013,7 @@ def _metadata_notes(file: TensorFile) -> Iterator[str]:
     """Yield a note if a source has metadata that no output gets."""
     keys = [key for key in file.metadata if key not in {METADATA_KEY, *_copied_metadata(file)}]
     if keys:
-        more = f" and {len(keys) - _MAX_LISTED_PROBLEMS} more" if len(keys) > _MAX_LISTED_PROBLEMS else ""
-        yield f"{file.path.name}: metadata is not carried over: {', '.join(keys[:_MAX_LISTED_PROBLEMS])}{more}"
+        yield f"{file.path.name}: metadata is not carried over: {list_some(keys, _MAX_LISTED_PROBLEMS)}"
 
 
 def _choose_targets(
@@ -1045,10 +1041,7 @@ def _choose_targets(
         alike: dict[str, list[str]] = {}
         for name, reason in problems:
             alike.setdefault(str(reason), []).append(name)
-        lines = [
-            f"{names[0]}{f' and {len(names) - 1} more' if names[1:] else ''}: {text}"
-            for text, names in list(alike.items())[:_MAX_LISTED_PROBLEMS]
-        ]
+        lines = [f"{list_some(names)}: {text}" for text, names in list(alike.items())[:_MAX_LISTED_PROBLEMS]]
         left = len(problems) - sum([len(names) for names in list(alike.values())[:_MAX_LISTED_PROBLEMS]])
         more = [f"and {left} more"] if left else []
         count = f"{len(problems)} tensors cannot be converted:\n" if len(problems) > 1 else ""
@@ -1061,11 +1054,12 @@ def _build_item(output: OutputTensor, target: ConversionTarget, rules: Rules, to
     source, settings = output.source, output.own.with_defaults(rules.for_all)
     order = dimension_order(len(source.value.shape), settings.transpose)
     source = replace(source.transpose(order), through=choose_rounding(settings, source.format, target.spec))
-    return ConversionItem(output.name, source, target, OutputSlot("", 0, 0), __version__, to)
+    return ConversionItem(output.name, source, target, OutputSlot("", 0, 0), to)
 
 
 def _assign_slots(items: list[ConversionItem], out: Path, to: str, metadata: Mapping[str, str]) -> list[OutputSlot]:
     if to != "safetensors":
-        return assign_file_slots({item.name: item.target for item in items}, to)
+        files = unique_file_names([item.name for item in items])
+        return [_file_slot(files[item.name], item.target, to) for item in items]
     entries = [replace(item, slot=OutputSlot(out.name, 0, 0, shared=True)).entry() for item in items]
-    return assign_shared_slots(out.name, entries, __version__, metadata)
+    return assign_shared_slots(out.name, entries, metadata)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -19,8 +18,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 from .._files import as_path
+from .._json import parse_toml
 from .._text import suggest_key
-from ..errors import FileFormatError, FormatError, TilewrightError
+from ..errors import FileFormatError, FormatError, MemoryConfigError, TilewrightError
 from ..files import FilePath, read_json
 from ..formats import format_of
 from ..memory import Chip
@@ -30,17 +30,12 @@ from .rules import ExpressionError, validate
 
 # `RecipeFile`: one TOML file of a recipe, checked: its keys, its types, and the syntax of expressions.
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 Table: TypeAlias = Mapping[str, Any]  # of TOML: checked before it is used
+Reader: TypeAlias = Callable[[Any, str], Any]  # of a value, and where it is
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _SIGNATURE = re.compile(r"([A-Za-z_]\w*)\(([\w, ]*)\)")
 MODEL_DTYPE = "model_dtype"  # the dtype of an output that follows the option of that name
 
-OUTPUT_KEYS = ("name", "value", "dtype", "mesh", "layout", "memory", "when", "each")
 _LAYOUTS = ("tile", "row_major")
 
 
@@ -115,6 +110,9 @@ class OutputTable:
         return "{layer}" in self.name.text
 
 
+OUTPUT_KEYS = OutputTable.__slots__
+
+
 @dataclass(frozen=True, slots=True)
 class MachineTable:
     """A machine: its chip, the shape of its mesh, and whether the mesh is a ring."""
@@ -155,10 +153,7 @@ class RecipeFile:
     @classmethod
     def parse(cls, text: bytes, where: str) -> RecipeFile:
         """Return the content of the text of a file; `where` is its path, for messages."""
-        try:
-            table = tomllib.loads(text.decode("utf-8"))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
-            raise FileFormatError(f"{where} is not TOML: {problem}") from None
+        table = parse_toml(text, where)
         keys = [name for name in cls.__slots__ if name != "where"]
         _refuse_unknown_keys(table, keys, where)
         return cls(where, **{key: _READERS[key](value, f"{where}: {key}") for key, value in table.items()})
@@ -223,28 +218,33 @@ def _read_functions(value: object, where: str) -> dict[str, Expression]:
     return functions
 
 
-def _read_list(read: Callable[[Table, str], Any], required: str, keys: Collection[str]) -> Callable[[Any, str], Any]:
-    """Return a reader of a list of tables, each with the `required` keys."""
+def _read_record(build: Callable[..., Any], defaults: Table | None = None, **readers: Reader) -> Reader:
+    """Return a reader of a table, whose keys have `readers`; those without `defaults` must be there."""
+    usual = defaults or {}
+    required = [key for key in readers if key not in usual]
+
+    def read(value: object, where: str) -> Any:
+        table = _read_table(value, where)
+        _refuse_unknown_keys(table, readers, where)
+        for key in required:
+            if key not in table:
+                raise FileFormatError(f"{where}: {key!r} is missing; it needs {', '.join(required)}")
+        whole = {**usual, **table}
+        return build(**{key: reader(whole[key], f"{where}: {key}") for key, reader in readers.items()})
+
+    return read
+
+
+def _read_list(read: Reader) -> Reader:
+    """Return a reader of a list of tables."""
 
     def read_all(value: object, where: str) -> tuple[Any, ...]:
         if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
             _expect(f"a list of tables, each under [[{where.rpartition(' ')[2]}]]", value, where)
-        result = []
-        for number, table in enumerate(value, 1):
-            location = f"{where} {repr(table['name']) if isinstance(table.get('name'), str) else number}"
-            _refuse_unknown_keys(table, keys, location)
-            for key in required.split():
-                if key not in table:
-                    raise FileFormatError(f"{location}: {key!r} is missing; it needs {', '.join(required.split())}")
-            result.append(read(table, location))
-        return tuple(result)
+        names = [repr(table["name"]) if isinstance(table.get("name"), str) else None for table in value]
+        return tuple([read(table, f"{where} {names[k] or k + 1}") for k, table in enumerate(value)])
 
     return read_all
-
-
-def _read_refusal(table: Table, where: str) -> Refusal:
-    when, message = (_read_expression(table[key], f"{where}: {key}") for key in ("when", "message"))
-    return Refusal(when, message)
 
 
 def _read_formats(value: object, where: str) -> dict[str, str]:
@@ -261,56 +261,36 @@ def _read_format(name: Any, where: str) -> str:
         raise FileFormatError(f"{where}: {problem}") from None
 
 
-def _read_rule(table: Table, where: str) -> FormatRule:
-    return FormatRule(
-        _read_expression(table["when"], f"{where}: when"), _read_formats(table["formats"], f"{where}: formats")
-    )
+def _read_template(value: object, where: str) -> Expression:
+    return Expression(f'f"""{_read_text(value, where)}"""', where)
 
 
-def _read_model(table: Table, where: str) -> ModelFormats:
-    return ModelFormats(
-        _read_texts(table["models"], f"{where}: models"),
-        _read_texts(table["modes"], f"{where}: modes"),
-        _read_layers(table["layers"], f"{where}: layers"),
-        _read_formats(table["formats"], f"{where}: formats"),
-    )
+def _read_output_dtype(value: object, where: str) -> str:
+    dtype = _read_text(value, where)
+    return dtype if dtype == MODEL_DTYPE or dtype.isupper() else _read_format(dtype, where)  # groups are in capitals
 
 
-def _read_output(table: Table, where: str) -> OutputTable:
-    name = _read_text(table["name"], f"{where}: name")
-    layout = table.get("layout", "tile")
-    if layout not in _LAYOUTS:
-        _expect(f"one of {', '.join(_LAYOUTS)}", layout, f"{where}: layout")
-    dtype = _read_text(table["dtype"], f"{where}: dtype")
-    if dtype != MODEL_DTYPE and not dtype.isupper():  # groups of weights are in capitals
-        dtype = _read_format(dtype, f"{where}: dtype")
-    return OutputTable(
-        Expression(f'f"""{name}"""', f"{where}: name"),
-        _read_expression(table["value"], f"{where}: value"),
-        dtype,
-        layout,
-        _read_expression(table.get("memory", "'interleaved'"), f"{where}: memory"),
-        _read_expression(table["mesh"], f"{where}: mesh"),
-        _read_expression(table.get("when", "True"), f"{where}: when"),
-        _read_expressions(table.get("each", {}), f"{where}: each"),
-    )
+def _read_layout(value: object, where: str) -> str:
+    return str(value) if value in _LAYOUTS else _expect(f"one of {', '.join(_LAYOUTS)}", value, where)
+
+
+def _read_mesh(value: object, where: str) -> tuple[int, ...]:
+    mesh = _read_layers(value, where)
+    if len(mesh) != 2 or not all(mesh):
+        _expect("the rows and columns of the mesh, such as [1, 2]", list(mesh), where)
+    return mesh
+
+
+def _read_chip(value: object, where: str) -> str:
+    try:
+        return Chip.named(_read_text(value, where)).name
+    except MemoryConfigError as problem:
+        raise FileFormatError(f"{where}: {problem}") from None
 
 
 def _read_devices(value: object, where: str) -> dict[str, MachineTable]:
-    return {name: _read_machine(table, f"{where}: {name}") for name, table in _read_table(value, where).items()}
-
-
-def _read_machine(value: object, where: str) -> MachineTable:
-    table = _read_table(value, where)
-    _refuse_unknown_keys(table, ("chip", "mesh", "ring"), where)
-    mesh = _read_layers(table.get("mesh"), f"{where}: mesh")
-    if len(mesh) != 2 or not all(mesh):
-        _expect("the rows and columns of the mesh, such as [1, 2]", list(mesh), f"{where}: mesh")
-    try:
-        chip = Chip.named(_read_text(table.get("chip"), f"{where}: chip"))
-    except TilewrightError as problem:
-        raise FileFormatError(f"{where}: chip: {problem}") from None
-    return MachineTable(chip.name, (mesh[0], mesh[1]), _read_flag(table.get("ring", False), f"{where}: ring"))
+    read = _read_record(MachineTable, {"ring": False}, chip=_read_chip, mesh=_read_mesh, ring=_read_flag)
+    return {name: read(table, f"{where}: {name}") for name, table in _read_table(value, where).items()}
 
 
 def _read_groups(value: object, where: str) -> dict[str, Table]:
@@ -324,24 +304,39 @@ def _read_groups(value: object, where: str) -> dict[str, Table]:
     return dict(groups)
 
 
-_READERS: dict[str, Callable[[Any, str], Any]] = {
+_READERS: dict[str, Reader] = {
     "recipe": _read_text,
     "follows": _read_text,
     "directory": _read_expression,
     "marker": _read_flag,
     "devices": _read_devices,
     "groups": _read_groups,
-    "precision": _read_list(_read_rule, "when formats", ("when", "formats")),
-    "model_precision": _read_list(_read_model, "models modes layers formats", ("models", "modes", "layers", "formats")),
+    "precision": _read_list(_read_record(FormatRule, when=_read_expression, formats=_read_formats)),
+    "model_precision": _read_list(
+        _read_record(ModelFormats, models=_read_texts, modes=_read_texts, layers=_read_layers, formats=_read_formats)
+    ),
     "shapes": _read_expressions,
-    "output": _read_list(_read_output, "name value dtype mesh", OUTPUT_KEYS),
+    "output": _read_list(
+        _read_record(
+            OutputTable,
+            {"layout": "tile", "memory": "'interleaved'", "when": "True", "each": {}},
+            name=_read_template,
+            value=_read_expression,
+            dtype=_read_output_dtype,
+            mesh=_read_expression,
+            layout=_read_layout,
+            memory=_read_expression,
+            when=_read_expression,
+            each=_read_expressions,
+        )
+    ),
     "model_types": _read_texts,
     "extends": _read_text,
     "without": _read_texts,
     "weights": _read_expressions,
     "functions": _read_functions,
     "values": _read_expressions,
-    "refuse": _read_list(_read_refusal, "when message", ("when", "message")),
+    "refuse": _read_list(_read_record(Refusal, when=_read_expression, message=_read_expression)),
 }
 
 
@@ -376,16 +371,7 @@ class Family:
             if key not in self.weights:
                 raise FileFormatError(f"{file.where}: without: {self.name or 'no family'} has no weight {key!r}")
         weights = {key: value for key, value in self.weights.items() if key not in file.without}
-        return Family(
-            name,
-            file.model_types,
-            {**weights, **file.weights},
-            {**self.functions, **file.functions},
-            {**self.values, **file.values},
-            (*self.refuse, *file.refuse),
-            (*file.precision, *self.precision),
-            add_outputs(self.output, file.output),
-        )
+        return Family(name, file.model_types, {**weights, **file.weights}, **_merge_shared(self, file))
 
 
 @dataclass(frozen=True)
@@ -464,15 +450,6 @@ class Recipe:
 
     def _add(self, file: RecipeFile) -> Recipe:
         """Return the recipe with a file's additions to all families; the file's own entries count first."""
-        shared: dict[str, Any] = {}
-        if not file.is_family:
-            shared = {
-                "functions": {**self.functions, **file.functions},
-                "values": {**self.values, **file.values},
-                "refuse": (*self.refuse, *file.refuse),
-                "precision": (*file.precision, *self.precision),
-                "output": add_outputs(self.output, file.output),
-            }
         return replace(
             self,
             follows=file.follows or self.follows,
@@ -482,7 +459,7 @@ class Recipe:
             groups={**self.groups, **file.groups},
             model_precision=(*file.model_precision, *self.model_precision),
             shapes={**self.shapes, **file.shapes},
-            **shared,
+            **({} if file.is_family else _merge_shared(self, file)),
         )
 
     def _validate(self) -> None:
@@ -521,6 +498,17 @@ class Recipe:
             yield from ((condition, ()) for condition in (table.when, *table.each.values()))
             own = (*table.each, "layer") if table.per_layer else (*table.each,)
             yield from ((template, own) for template in (table.name, table.value, table.memory, table.mesh))
+
+
+def _merge_shared(base: Recipe | Family, file: RecipeFile) -> dict[str, Any]:
+    """Return what recipes and families both have, with a file's additions; the file's own formats count first."""
+    return {
+        "functions": {**base.functions, **file.functions},
+        "values": {**base.values, **file.values},
+        "refuse": (*base.refuse, *file.refuse),
+        "precision": (*file.precision, *base.precision),
+        "output": add_outputs(base.output, file.output),
+    }
 
 
 def add_outputs(tables: tuple[OutputTable, ...], more: tuple[OutputTable, ...]) -> tuple[OutputTable, ...]:
@@ -705,8 +693,9 @@ def _refuse_repeats(names: list[str], where: str) -> None:
 
 def _read_decoder_config(path: Path, recipe: Recipe) -> dict[int, Formats | None]:
     """Return the number formats of the layers that a decoder config lists."""
-    data = read_json(path, str(path), _MAX_CONFIG_BYTES)
-    decoders = data.get("decoders") if isinstance(data, dict) else None
+    content = read_json(path, str(path), _MAX_CONFIG_BYTES)
+    data = content if isinstance(content, dict) else {}
+    decoders = data.get("decoders")
     if not isinstance(decoders, dict) or not decoders:
         raise FileFormatError(f'{path}: expected {{"decoders": {{"0": ...}}}}, with at least one layer')
     for key in data.keys() - {"decoders"}:

@@ -139,7 +139,7 @@ class RecipeRun:
         finally:
             self._places.pop()
 
-    def config_entry(self, key: str) -> Any:
+    def config_entry(self, key: str) -> object:
         """Return an entry of config.json, None if there is none."""
         self.config_fields.add(key)
         return self.config.get(key)

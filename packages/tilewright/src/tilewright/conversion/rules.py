@@ -6,7 +6,6 @@ from __future__ import annotations
 import ast
 import operator
 import re
-import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
@@ -19,6 +18,7 @@ from typing import Any, TypeAlias
 from .. import memory as placements
 from .._files import as_path
 from .._integers import ceil_div, round_up
+from .._json import parse_toml
 from .._text import suggest_key
 from ..copying import Assembly, join
 from ..errors import FileFormatError, FormatError, LayoutError, MemoryConfigError, TilewrightError
@@ -289,11 +289,10 @@ class _Evaluator:
     def _arguments(self, node: ast.AST) -> Sequence[Any]:
         return tuple(self.evaluate(node.value)) if isinstance(node, ast.Starred) else (self.evaluate(node),)
 
-    def _listcomp(self, node: ast.ListComp) -> list[Any]:
+    def _listcomp(self, node: ast.ListComp | ast.GeneratorExp) -> list[Any]:
         return list(self._items(node.elt, node.generators))
 
-    def _generatorexp(self, node: ast.GeneratorExp) -> list[Any]:
-        return list(self._items(node.elt, node.generators))
+    _generatorexp = _listcomp
 
     def _items(self, item: ast.AST, generators: list[ast.comprehension]) -> Iterator[Any]:
         if not generators:
@@ -324,13 +323,13 @@ def _bind(target: ast.AST, value: Any) -> dict[str, Any]:
     raise FormatError(f"{type(target).__name__} cannot be the variable of a comprehension")
 
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 _MAX_BYTES = 1 << 20
 SHARD_KINDS = ("height", "width", "block", "nd", "dims")
+_TYPES: dict[str, tuple[type, str]] = {
+    **dict.fromkeys(("transpose_tile", "skip", "like_ttnn"), (bool, "true or false")),
+    **dict.fromkeys(("rename", "value"), (str, "a text")),
+    "each": (Mapping, "names with lists of values"),
+}
 _FOREIGN_KEYS = {  # keys of other libraries, where the closest match would be wrong
     "memory_layout": "shard",
     "memory_config": "shard",
@@ -414,9 +413,9 @@ class Settings:
             Tile.of(tuple(self.tile) if isinstance(self.tile, list) else self.tile).require_on_chips()
         if self.chip is not None:
             Chip.of(self.chip)
-        for name in ("transpose_tile", "skip", "like_ttnn"):
-            if not isinstance(getattr(self, name), (bool, type(None))):
-                raise FormatError(f"expected true or false as {name}, got {getattr(self, name)!r}")
+        for name, (class_, expected) in _TYPES.items():
+            if not isinstance(getattr(self, name), (class_, type(None))):
+                raise FormatError(f"expected {expected} as {name}, got {getattr(self, name)!r}")
         if self.shard is not None and self.shard not in SHARD_KINDS:
             raise FormatError(f"expected one of {', '.join(SHARD_KINDS)} as shard, got {self.shard!r}")
         order = self.transpose if isinstance(self.transpose, (list, tuple)) else ()
@@ -424,11 +423,6 @@ class Settings:
             raise FormatError(
                 f"expected true, false, or an order such as [1, 0, 2] as transpose, got {self.transpose!r}"
             )
-        for name in ("rename", "value"):
-            if not isinstance(getattr(self, name), (str, type(None))):
-                raise FormatError(f"expected a text as {name}, got {getattr(self, name)!r}")
-        if not isinstance(self.each, (Mapping, type(None))):
-            raise FormatError(f"expected names with lists of values as each, got {self.each!r}")
         if self.each and self.value is None:
             raise FormatError(f"each = {self.each!r} needs a value, such as value = \"tensor(f'layers.{{k}}.w')\"")
         for stage in self.through or ():
@@ -541,12 +535,7 @@ def _read_toml(path: str | Path) -> list[tuple[str, Any]]:
     size = path.stat().st_size
     if size > _MAX_BYTES:
         raise FileFormatError(f"{path} has {size} bytes, more than {_MAX_BYTES} for rules")
-    try:
-        result = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
-        raise FileFormatError(f"{path} is not TOML: {problem}") from None
-    except RecursionError:
-        raise FileFormatError(f"{path} is nested too deeply for rules") from None
+    result = parse_toml(path.read_bytes(), str(path))
     for pattern, settings in result.items():
         if not isinstance(settings, dict):
             raise FileFormatError(
@@ -639,7 +628,7 @@ def list_outputs(tensors: Mapping[str, StoredTensor], rules: Rules) -> Iterator[
         own = rules.settings(tensor.name, tensor.format)
         if tensor.name in used and own.skip is not False:
             continue
-        source = AssembledSource.of(tensor) if tensor.host is not None else AssembledSource.bytes_of(tensor)
+        source = AssembledSource.of(tensor)
         if own.value is not None:
             source = _evaluate_value(own.value, tensors, {"this": source.value})
         float_dtype = None if own.dtype is not None else rules.settings(tensor.name).dtype
@@ -731,7 +720,8 @@ def choose_target(output: OutputTensor, for_all: Settings, to: str) -> Conversio
     order = dimension_order(len(source.value.shape), both.transpose)
     mesh = _choose_mesh(both, tuple([source.value.shape[d] for d in order]), to)
     shape = tuple([source.value.shape[d] for d in order]) if mesh is None else mesh.part_shape
-    layout = PageLayout.of(_choose_layout(both, dtype, to))
+    usual = "row_major" if to == "npy" or dtype.name in _UNTILED_FORMATS else "tile"
+    layout = PageLayout.of(usual if both.layout is None or to == "npy" else both.layout)
     tile = _choose_tile(both) if layout is PageLayout.TILE else None  # tile settings do not apply to row-major tensors
     chip = None if both.chip is None else Chip.of(both.chip)
     spec = TensorSpec(shape, dtype, layout, tile, _choose_memory(both, chip, to), chip)
@@ -858,13 +848,6 @@ def dimension_order(rank: int, transpose: object) -> tuple[int, ...]:
     if sorted(order) != list(unpermuted):
         raise LayoutError(f"transpose = {list(transpose)} is not a permutation of the {rank} dimensions")
     return order
-
-
-def _choose_layout(settings: Settings, dtype: Format, to: str) -> Any:
-    if to == "npy":
-        return "row_major"
-    default = "row_major" if dtype.name in _UNTILED_FORMATS else "tile"
-    return default if settings.layout is None else settings.layout
 
 
 def _choose_tile(settings: Settings) -> Tile:

@@ -23,7 +23,6 @@ from .._integers import round_up
 from ..copying import CACHE_LINE, aligned_empty
 from ..errors import FormatError, MemoryConfigError, TilewrightError, TransferError
 from ..files import MANIFEST_NAME, ByteArray, FilePath, PagedBoxes
-from ..layout import Box
 from ..memory import TensorSpec
 from ..tiling import count_workers, submit_unique
 from .plan import (
@@ -162,8 +161,8 @@ class TensorJob:
         self._begin = slot.start if slot.shared else 0  # of the bytes written here
         self.output_hashes = PieceHashes(self._begin)
         self.source_hashes = PieceHashes(*[tensor.byte_range[0] for tensor in item.source.tensors.values()])
-        self._boxes, self._windows = PagedBoxes(item.target.spec), slabs.windows
-        self._strips = slabs.strips(buffers.size, slot.step)
+        self._boxes, self._slabs = PagedBoxes(item.target.spec), slabs
+        self._strips = slabs.strips(buffers.size, slot.stride)
         is_small = all(strip.nbytes <= buffers.size for strip in self._strips)
         self._is_buffered = is_small and slot.image is None and not slabs.in_output_order
         self._strips_left, self._lock = len(self._strips), Lock()
@@ -189,56 +188,42 @@ class TensorJob:
             state = OpenStrip(number, slot.start + strip.start, strip.nbytes, len(strip.slabs))
             if self._is_buffered:
                 state.buffer = self._buffers.take(state.start, strip.nbytes)
-                if len(self._windows) > 1 or not self.item.source.covers(self.item.target.spec):
+                if len(self._slabs.windows) > 1 or not self.item.source.covers(self.item.target.spec):
                     state.buffer[:] = 0  # what no slab covers
             for slab in strip.slabs:
                 yield state, slab
 
     def convert_slab(self, number: int, strip: OpenStrip, slab: Slab, scratch: Scratch) -> list[NumberedPieces]:
         """Read, pack and write a slab; return the bytes to hash."""
-        item, window = self.item, self._windows[slab.window]
-        box = slab.box.relative_to(tuple([-n for n in window.offset]))
+        item, box = self.item, self._slabs.whole_box(slab)
         parts = list(item.source.read_parts(box, scratch.allocate))
         for part in parts:
             self._check_range(part)
         if not self._may_round and item.recorded is None:
             self._add_rounding(item.source.count_exceptional(parts, item.target.spec, box))
-        begin = item.slot.start + slab.window * item.slot.step
-        options = (scratch.allocate, item.target.pad_value, self.threads)
+        begin = item.slot.start + slab.window * item.slot.stride
         sources = tuple([item.source.piece_of(name, parts) for name in item.source.tensors])
         hashed: list[NumberedPieces] = [(self.source_hashes, number, sources)]
         if strip.buffer is not None:
-            pages, at = strip.buffer, begin - strip.start
-            item.source.pack(parts, item.target.spec, pages, *options, box=slab.box, start=at)
-            self._measure_rounding(parts, item.target.spec, pages, scratch, slab.box, at)
+            self._pack(parts, item.target.spec, strip.buffer, scratch, slab.box, begin - strip.start)
             return hashed
         spec, runs = self._boxes.box_spec(slab.box), self._boxes.runs(slab.box)
         start = begin + runs[0][0] if len(runs) == 1 and item.slot.image is None else None
         pages = scratch.allocate(spec.nbytes, start)
         if spec.nbytes:
-            item.source.pack(parts, spec, pages, *options)
-            self._measure_rounding(parts, spec, pages, scratch)
+            self._pack(parts, spec, pages, scratch)
         position = 0
         for offset, size in runs:
             self._write_pages(begin, offset, pages[position : position + size])
             position += size
         return [*hashed, (self.output_hashes, number, ((start, pages),))]
 
-    def _measure_rounding(
-        self,
-        parts: list[PartValues],
-        spec: TensorSpec,
-        pages: ByteArray,
-        scratch: Scratch,
-        box: Box | None = None,
-        start: int = 0,
-    ) -> None:
-        """Count the values of a slab that were rounded."""
-        if not self._may_round:
-            return
-        self._add_rounding(
-            self.item.source.measure_rounding(parts, spec, pages, scratch.allocate, self.threads, box, start)
-        )
+    def _pack(self, parts: list[PartValues], spec: TensorSpec, pages: ByteArray, scratch: Scratch, *where: Any) -> None:
+        """Pack a slab, and count the values that were rounded; `where` is the box, and its start in the pages."""
+        source, allocate = self.item.source, scratch.allocate
+        source.pack(parts, spec, pages, allocate, self.item.target.pad_value, self.threads, *where)
+        if self._may_round:
+            self._add_rounding(source.measure_rounding(parts, spec, pages, allocate, self.threads, *where))
 
     def _add_rounding(self, here: Rounding) -> None:
         with self._lock:
@@ -334,7 +319,7 @@ BytesCallback = Callable[[int], None]
 """Called with the source bytes of a slab that is finished."""
 
 
-class _SlabStep(NamedTuple):
+class _SlabTask(NamedTuple):
     """One slab of a tensor, its number, and its strip."""
 
     job: TensorJob
@@ -386,7 +371,7 @@ class WorkerPool:
         if self._problem is not None:
             raise self._problem
 
-    def _steps(self) -> Iterator[list[_SlabStep]]:
+    def _steps(self) -> Iterator[list[_SlabTask]]:
         """Yield the slabs that a thread converts at a time: one of each of two tensors, hashed together.
 
         Steps are taken in order, and the slabs of a tensor are in consecutive steps. So a thread that waits for its
@@ -396,19 +381,19 @@ class WorkerPool:
         streams = 2 if len(self.items) > 1 and slab_bytes >= _MIN_BYTES_FOR_TWO else 1
         items = iter(self.items)
         for slabs in zip_longest(*[self._iterate_slabs(items, slab_bytes // streams) for _ in range(streams)]):
-            yield [step for step in slabs if step is not None]
+            yield [task for task in slabs if task is not None]
 
-    def _iterate_slabs(self, items: Iterator[ConversionItem], slab_bytes: int) -> Iterator[_SlabStep]:
+    def _iterate_slabs(self, items: Iterator[ConversionItem], slab_bytes: int) -> Iterator[_SlabTask]:
         """Yield the slabs of one tensor after the other, taking items from a shared iterator."""
         for item in items:
             slabs = SlabCutter(item.source, item.target, slab_bytes, item.slot.image is not None)
             job = TensorJob(item, slabs, self.out, self.drafts, self._copy_threads, self._buffers)
             self._open_jobs.add(job)
             for number, (strip, slab) in enumerate(job.steps()):
-                yield _SlabStep(job, number, strip, slab)
+                yield _SlabTask(job, number, strip, slab)
 
     def _run_thread(
-        self, batches: Iterator[list[_SlabStep]], on_item: ItemCallback, on_bytes: BytesCallback, ended: Event
+        self, batches: Iterator[list[_SlabTask]], on_item: ItemCallback, on_bytes: BytesCallback, ended: Event
     ) -> None:
         try:
             scratch = Scratch(self.memory.slab_bytes)
@@ -433,11 +418,11 @@ class WorkerPool:
         finally:
             ended.set()
 
-    def _finish_slab(self, step: _SlabStep, on_item: ItemCallback, on_bytes: BytesCallback) -> None:
+    def _finish_slab(self, task: _SlabTask, on_item: ItemCallback, on_bytes: BytesCallback) -> None:
         """Report a finished slab; finish the strip that it was the last one of."""
-        job, number = step.job, step.number
-        if job.finish_slab(step.strip):
-            self._finish_strips([(job, step.strip)], on_item)
+        job, number = task.job, task.number
+        if job.finish_slab(task.strip):
+            self._finish_strips([(job, task.strip)], on_item)
         total, count = job.item.bytes_in, job.slab_count
         with self._lock:
             on_bytes(total * (number + 1) // count - total * number // count)

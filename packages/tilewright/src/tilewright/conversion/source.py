@@ -202,8 +202,7 @@ def _exceeds(wide: NDArray[np.float64], target: Format) -> NDArray[np.bool_]:
     if not target.has_blocks:
         return out_of_range(wide, target)
     highest = _limits(target)[1]
-    result: NDArray[np.bool_] = np.abs(wide) > highest
-    return result
+    return np.abs(wide) > highest
 
 
 def compare_values(expected: NDArray[Any], actual: NDArray[Any], targets: Sequence[Format] = ()) -> Rounding:
@@ -559,8 +558,8 @@ def update_hashes(streams: list[tuple[Hash, Any]]) -> None:
     """Update hashes with their data, two of similar length at a time.
 
     >>> hashes = [new_hash() for _ in range(3)]
-    >>> update_hashes([(each, b"abc") for each in hashes])
-    >>> {each.hexdigest()[:8] for each in hashes}
+    >>> update_hashes([(digest, b"abc") for digest in hashes])
+    >>> {digest.hexdigest()[:8] for digest in hashes}
     {'ba7816bf'}
     """
     longest_first = sorted(streams, key=lambda stream: -len(stream[1]))
@@ -712,13 +711,9 @@ class AssembledSource:
 
     @classmethod
     def of(cls, tensor: StoredTensor) -> AssembledSource:
-        """Return a stored tensor as it is."""
-        return cls(stored_assembly(tensor), {tensor.name: tensor})
-
-    @classmethod
-    def bytes_of(cls, tensor: StoredTensor) -> AssembledSource:
-        """Return a tensor of a type without a number format, which has a shape but no values."""
-        return cls(Assembly.of(tensor.name, tensor.shape), {tensor.name: tensor})
+        """Return a stored tensor as it is; a type without a number format has a shape, but no values."""
+        value = Assembly.of(tensor.name, tensor.shape) if tensor.host is None else stored_assembly(tensor)
+        return cls(value, {tensor.name: tensor})
 
     @property
     def format(self) -> Format | None:
@@ -745,7 +740,7 @@ class AssembledSource:
         return max(self.value.parts, key=lambda part: part.box.size, default=None)
 
     def axes_from_outermost(self) -> list[int]:
-        """Return the axes, that along which the source is stored in the largest steps first."""
+        """Return the axes, that along which the source has the largest stride first."""
         part = self._largest_part
         if part is None:
             return list(range(len(self.value.shape)))
@@ -776,9 +771,9 @@ class AssembledSource:
             part = self.value.parts[0]
             stored = stored_shape(tensor)
             own = tensor.pages.units if len(tensor.parts) == 1 else (1,) * len(stored)
-            by_step = {prod(stored[d + 1 :]): unit for d, unit in enumerate(own)}
+            by_stride = {prod(stored[d + 1 :]): unit for d, unit in enumerate(own)}
             if part.box.shape == self.value.shape and all(len(mode) == 1 for mode in part.modes):
-                units = [by_step.get(mode[0][1], 1) for mode in part.modes]
+                units = [by_stride.get(mode[0][1], 1) for mode in part.modes]
         return tuple(units)
 
     def box_bytes(self, box: Box, spec: TensorSpec) -> int:
@@ -792,7 +787,7 @@ class AssembledSource:
                 host = tensor.pages.spec
                 total += ceil_div(elements * host.page_bytes, host.page_elements)
             parts.append(part)
-        if self._must_gather(parts, spec):
+        if self._page_windows(parts, spec) is None:
             total += box.size * max([dtype.itemsize for dtype in self._steps(parts)])
         if self.may_round(spec):  # values as they come out, to be compared
             direct = len(parts) == 1 and holds_values(spec.dtype, self._element(parts[0].source))
@@ -937,10 +932,6 @@ class AssembledSource:
         """Return whether the parts fill all pages of `spec` without padding."""
         is_whole = sum([part.box.size for part in self.value.parts]) == prod(self.value.shape)
         return is_whole and prod(spec.shape.logical) == prod(spec.padded_shape)
-
-    def _must_gather(self, parts: list[Part], spec: TensorSpec) -> bool:
-        """Return whether values are gathered before they are packed."""
-        return self._page_windows(parts, spec) is None
 
     def _page_windows(self, parts: list[Part], spec: TensorSpec) -> list[Box] | None:
         """Return the box of whole pages that each part fills; None if parts cannot be packed one by one."""

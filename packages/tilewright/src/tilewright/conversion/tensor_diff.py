@@ -127,15 +127,6 @@ def compare_descriptions(a: object, b: object) -> DescriptionComparison | None:
     return None
 
 
-def is_description(value: object) -> bool:
-    """Return whether `value` describes a tensor without holding values.
-
-    >>> is_description(Shape((2, 3))), is_description(np.zeros(3))
-    (True, False)
-    """
-    return isinstance(value, tuple(_DESCRIPTIONS))
-
-
 def _describe_spec(spec: TensorSpec) -> dict[str, str]:
     return {
         "shape": str(list(spec.shape.logical)),
@@ -425,7 +416,7 @@ def diff(
     compared = compare_descriptions(*descriptions)
     if compared is not None:
         return compared
-    if any(map(is_description, descriptions)):
+    if any(isinstance(item, tuple(_DESCRIPTIONS)) for item in descriptions):
         types = " and ".join([type(item).__name__ for item in (a, b)])
         raise LayoutError(f"cannot compare {types}: expected two tensors, or two descriptions of the same kind")
     tolerance = Tolerance(atol, rtol, ulp, pcc)

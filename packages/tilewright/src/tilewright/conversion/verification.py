@@ -20,10 +20,8 @@ from ..files import (
     MARKER_PREFIX,
     METADATA_KEY,
     ConversionManifest,
-    DevicePart,
     FilePath,
     ManifestEntry,
-    PagedBoxes,
     StoredTensor,
     find_caches_below,
     open_converted_tensor,
@@ -39,7 +37,6 @@ from .run import DEFAULT_MEMORY, MIN_SLAB_BYTES, plan_memory
 from .source import (
     AssembledSource,
     Rounding,
-    aligned_bytes,
     count_exceptional,
     describe_difference,
     hash_range,
@@ -310,33 +307,24 @@ def _compare_with_source(
     target = ConversionTarget(entry.spec, entry.pad_value, mesh=entry.mesh)
     # in memory: the slab, the expected pages, the decoded values, and both as float64
     slabs = SlabCutter(source, target, max(slab // 8, MIN_SLAB_BYTES), converted.image is not None)
-    boxes = PagedBoxes(entry.spec)
     selected = None if device is None or converted.mesh is None else converted.mesh.window_of(device)
     error, largest, counts = 0.0, 0.0, Rounding(0)
     for piece in slabs:
         if selected is not None and slabs.windows[piece.window] != selected:
             continue
-        whole = piece.box.relative_to(tuple([-n for n in slabs.windows[piece.window].offset]))
-        parts = list(source.read_parts(whole, aligned_bytes))
-        spec = boxes.box_spec(piece.box)
-        counts += source.count_exceptional(parts, entry.spec, whole)
-        expected = aligned_bytes(spec.nbytes)
-        if spec.nbytes:
-            source.pack(parts, spec, expected, aligned_bytes, entry.pad_value)
+        whole, spec, expected, exceptional = slabs.convert(piece)
+        counts += exceptional
         stored = converted.read_pages(piece.box, converted.parts[piece.window])
         if not np.array_equal(expected, stored):
             at = int(np.flatnonzero(expected != stored)[0])
-            holders = "" if not converted.device_parts else f" on {_name_devices(converted.device_parts[piece.window])}"
+            devices = converted.device_parts[piece.window].devices if converted.device_parts else ()
+            holders = f" on device{'s' if len(devices) > 1 else ''} {format_devices(devices)}" if devices else ""
             first_byte = f"first at byte {at} of {whole}{holders}"
             difference = describe_difference(converted.decode(expected, spec), converted.decode(stored, spec), whole)
             return Verdict(name, size, f"converting the source gives different bytes, {first_byte}: {difference}")
         away, most = _largest_difference(source.read(whole), converted.decode(stored, spec))
         error, largest = max(error, away), max(largest, most)
     return Verdict(name, size, None, error, largest, counts.exceptional)
-
-
-def _name_devices(part: DevicePart) -> str:
-    return f"{'device' if len(part.devices) == 1 else 'devices'} {format_devices(part.devices)}"
 
 
 def rebuild_source(entry: ManifestEntry, sources: Mapping[str, StoredTensor]) -> AssembledSource:

@@ -34,6 +34,7 @@ from ..files import (
     read_safetensors,
     resolve_inside,
 )
+from ..version import __version__
 from .plan import PAYLOAD, ConversionItem, ConversionPlan, ItemRecord, final_path
 from .source import Rounding, SourceHashes, hash_range, hash_tensor
 
@@ -250,20 +251,19 @@ class ExistingOutput:
             raise FileExistsError(errno.EEXIST, f"{problem}; choose another output", str(out))
         if force:
             return
+        problem = ""
         if self.is_finished:
             if self.plan.is_single_file and self._manifest() is None:
                 problem = "exists and was not made by convert; choose another output, or use force"
-                raise FileExistsError(errno.EEXIST, problem, str(out))
-            if not resume:
+            elif not resume:
                 problem = "already finished; check it with resume, or replace it with force"
-                raise FileExistsError(errno.EEXIST, problem, str(out))
         elif self.folder.has_records:
             if not allow_unfinished:
                 problem = "unfinished; continue with resume, or start over with force"
-                raise FileExistsError(errno.EEXIST, problem, str(out))
         elif not self.plan.is_single_file and not self.folder.path.exists() and out.is_dir() and any(out.iterdir()):
             # with a work folder, they may be files of the first tensor, not yet in a journal
             problem = "contains other files; choose another output, or write beside them with force"
+        if problem:
             raise FileExistsError(errno.EEXIST, problem, str(out))
 
     def records(self) -> dict[str, ItemRecord]:
@@ -318,7 +318,7 @@ class ExistingOutput:
         source_hashes = SourceHashes()
         for item in self.plan.items:
             entry = entries.get(item.name)
-            if entry is None or manifest is None or manifest.version != item.version:
+            if entry is None or manifest is None or manifest.version != __version__:
                 continue
             hashes = tuple([source.bytes.sha256 for source in entry.sources.values()])
             if item.recorded is None and len(hashes) != len(item.source.tensors):

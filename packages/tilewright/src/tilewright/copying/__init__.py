@@ -38,7 +38,7 @@ from .placement import (
     placement_of,
     strided_range,
 )
-from .plan import Plan, PlanCache, plan_copy, step_operands
+from .plan import Plan, PlanCache, plan_copy, stage_operands
 
 __all__ = [
     "ArrayLibrary",

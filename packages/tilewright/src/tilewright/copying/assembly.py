@@ -54,7 +54,7 @@ class Part:
         >>> Part(Box((0, 0), (2, 3)), "w", 12, (((2, 6),), ((3, 1),))).span
         (12, 21)
         """
-        return self.offset, self.offset + sum((n - 1) * step for mode in self.modes for n, step in mode) + 1
+        return self.offset, self.offset + sum((n - 1) * stride for mode in self.modes for n, stride in mode) + 1
 
     def layout(self, start: int) -> Layout:
         """Return the layout from coordinates in the box to elements of the source, counted from `start`.
@@ -82,18 +82,18 @@ def _window_mode(mode: Mode, start: int, stop: int) -> Iterator[tuple[int, int, 
     """Yield ranges (first index, offset, mode) that make up the indices from `start` to `stop` of a mode."""
     if start >= stop:
         return
-    (_, step), inner = mode[0], mode[1:]
+    (_, stride), inner = mode[0], mode[1:]
     size = prod([n for n, _ in inner])
     low, high = ceil_div(start, size), stop // size  # the rounds of the inner modes that are complete
     if start < low * size:  # the end of one round
         before, end = (low - 1) * size, min(stop, low * size)
         for first, offset, rest in _window_mode(inner, start - before, end - before):
-            yield before + first, (low - 1) * step + offset, rest
+            yield before + first, (low - 1) * stride + offset, rest
     if low < high:
-        yield low * size, low * step, ((high - low, step), *inner) if high - low > 1 or not inner else inner
+        yield low * size, low * stride, ((high - low, stride), *inner) if high - low > 1 or not inner else inner
     if low <= high and high * size < stop:  # the start of another
         for first, offset, rest in _window_mode(inner, 0, stop - high * size):
-            yield high * size + first, high * step + offset, rest
+            yield high * size + first, high * stride + offset, rest
 
 
 @dataclass(frozen=True)
@@ -122,8 +122,8 @@ class Assembly:
         (((2, 3),), ((3, 1),))
         """
         extents = tuple(shape)
-        steps = [prod(extents[d + 1 :]) for d in range(len(extents))]
-        modes = tuple([((n, step),) for n, step in zip(extents, steps, strict=True)])
+        strides = [prod(extents[d + 1 :]) for d in range(len(extents))]
+        modes = tuple([((n, stride),) for n, stride in zip(extents, strides, strict=True)])
         return cls(extents, (Part(Box((0,) * len(extents), extents), source, 0, modes),), text=f"tensor({source!r})")
 
     @property
@@ -189,8 +189,8 @@ class Assembly:
             raise LayoutError(
                 f"axis {d} of a tensor of shape {list(self.shape)} cannot be cut into {count} equal parts"
             )
-        step = self.shape[d] // count
-        return [self.slice(k * step, (k + 1) * step, d) for k in range(count)]
+        size = self.shape[d] // count
+        return [self.slice(k * size, (k + 1) * size, d) for k in range(count)]
 
     def pad(self, size: int, axis: int = -1) -> Assembly:
         """Return the tensor with zeros at the end of an `axis`, up to `size`.
@@ -308,13 +308,13 @@ def _regroup(leaves: list[tuple[int, int]], old: tuple[int, ...], new: tuple[int
     for n in new:
         mode: list[tuple[int, int]] = []
         while n > 1:
-            extent, step = left.pop()
+            extent, stride = left.pop()
             if n % extent == 0:
-                mode.append((extent, step))
+                mode.append((extent, stride))
                 n //= extent
             elif extent % n == 0:
-                mode.append((n, step * (extent // n)))
-                left.append((extent // n, step))
+                mode.append((n, stride * (extent // n)))
+                left.append((extent // n, stride))
                 n = 1
             else:
                 raise LayoutError(f"cannot reshape {list(old)} to {list(new)} without moving elements")
@@ -330,5 +330,5 @@ def count_elements(values: Iterable[Assembly]) -> Counter[str]:
     """
     result: Counter[str] = Counter()
     for source, _, modes in {(part.source, part.offset, part.modes) for value in values for part in value.parts}:
-        result[source] += prod([n for mode in modes for n, step in mode if step])
+        result[source] += prod([n for mode in modes for n, stride in mode if stride])
     return result

@@ -74,10 +74,10 @@ class DeviceArray:
     def is_contiguous(self) -> bool:
         """Whether the array is C-contiguous."""
         packed = packed_strides(self.shape, self.itemsize)
-        return all(n <= 1 or own == step for n, own, step in zip(self.shape, self.strides, packed, strict=True))
+        return all(n <= 1 or own == stride for n, own, stride in zip(self.shape, self.strides, packed, strict=True))
 
     @property
-    def flags(self) -> Any:
+    def flags(self) -> SimpleNamespace:
         """The flags of a NumPy array that copies need."""
         return SimpleNamespace(c_contiguous=self.is_contiguous, writeable=self.writeable)
 
@@ -95,8 +95,8 @@ class DeviceArray:
             wanted = tuple([self.size // known if known and n == -1 else n for n in wanted])
         owner = self.owner.reshape(wanted) if hasattr(self.owner, "reshape") else self.owner
         if [n for n in wanted if n != 1] == [n for n in self.shape if n != 1]:
-            steps = iter([step for n, step in zip(self.shape, self.strides, strict=True) if n != 1])
-            strides = tuple([next(steps) if n != 1 else self.itemsize for n in wanted])
+            others = iter([stride for n, stride in zip(self.shape, self.strides, strict=True) if n != 1])
+            strides = tuple([next(others) if n != 1 else self.itemsize for n in wanted])
         elif self.is_contiguous and prod(wanted) == self.size:
             strides = packed_strides(wanted, self.itemsize)
         else:
@@ -141,7 +141,7 @@ def packed_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
 
 HOST_DEVICES = (1, 3)  # plain and pinned memory of the host
 CUDA_DEVICES = (2, 13)  # plain and managed memory of a CUDA device
-_KINDS = {0: "int", 1: "uint", 2: "float"}
+_NUMBER_CLASSES = {0: "int", 1: "uint", 2: "float"}
 _FORMAT_NAMES = {(4, 16): "bfloat16", (6, 8): "bool", (10, 8): "float8_e4m3", (12, 8): "float8_e5m2"}
 # the DLPack type code of formats that NumPy cannot export, and integers of the same size that it can
 _EXPORT_TYPES = {
@@ -201,16 +201,16 @@ def read_capsule(capsule: object) -> CapsuleContents:
     ((2, 3), (6, 2), 'int16')
     """
     tensor = capsule_tensor(capsule)
-    name = _FORMAT_NAMES.get((tensor.code, tensor.bits), f"{_KINDS.get(tensor.code, '?')}{tensor.bits}")
+    name = _FORMAT_NAMES.get((tensor.code, tensor.bits), f"{_NUMBER_CLASSES.get(tensor.code, '?')}{tensor.bits}")
     if tensor.lanes != 1 or "?" in name:
         raise LayoutError(f"unknown DLPack type: code {tensor.code}, {tensor.bits} bits, {tensor.lanes} lanes")
     element = scalar_format_of(name)
     shape = tuple([int(tensor.shape[k]) for k in range(tensor.ndim)])
     if tensor.strides:
-        steps = tuple([int(tensor.strides[k]) for k in range(tensor.ndim)])
+        in_elements = tuple([int(tensor.strides[k]) for k in range(tensor.ndim)])
     else:
-        steps = tuple([prod(shape[k + 1 :]) for k in range(tensor.ndim)])
-    strides = tuple([step * element.itemsize for step in steps])
+        in_elements = tuple([prod(shape[k + 1 :]) for k in range(tensor.ndim)])
+    strides = tuple([stride * element.itemsize for stride in in_elements])
     address = int(tensor.data or 0) + int(tensor.byte_offset)
     return CapsuleContents(address, shape, strides, element, int(tensor.device_type), capsule)
 
@@ -276,7 +276,7 @@ def as_host_array(values: object) -> Array:
     return from_dlpack(values) if hasattr(values, "__dlpack__") else np.asarray(values)
 
 
-def export_dlpack(array: Array, **options: Any) -> Any:
+def export_dlpack(array: Array, **options: Any) -> object:
     """Return an array as a DLPack capsule, also in formats that NumPy cannot export.
 
     `options` are as in `__dlpack__`.

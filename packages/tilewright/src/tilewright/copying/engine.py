@@ -45,7 +45,7 @@ from .placement import (
     footprint_of,
     overlap_error,
 )
-from .plan import Plan, step_operands
+from .plan import Plan, stage_operands
 
 # The reference engine: runs plans in NumPy. It is always available, and all other engines must match it.
 
@@ -54,7 +54,7 @@ CHUNK = 1 << 20  # elements converted at a time, which bounds the temporary arra
 
 
 def run_plan(plan: Plan, source: Bytes, target: Bytes) -> None:
-    """Run a plan of one step on the bytes of source and target.
+    """Run a plan of one stage on the bytes of source and target.
 
     >>> from tilewright import row_major, col_major
     >>> from tilewright.copying import Placement, plan_copy
@@ -76,9 +76,9 @@ def _split_into_chunks(nest: LoopNest) -> Iterator[LoopNest]:
     if not nest.extents or nest.extents[0] * inner <= CHUNK:
         yield nest
         return
-    step = max(1, CHUNK // inner)
-    for start in range(0, nest.extents[0], step):
-        count = min(step, nest.extents[0] - start)
+    rows = max(1, CHUNK // inner)
+    for start in range(0, nest.extents[0], rows):
+        count = min(rows, nest.extents[0] - start)
         slab = replace(
             nest,
             extents=(count, *nest.extents[1:]),
@@ -169,12 +169,12 @@ def _run_clear(plan: Plan, nest: LoopNest, source: Bytes, target: Bytes) -> None
 _OPERATIONS = {"copy": _run_copy, "fill": _run_fill, "pack": _run_pack, "unpack": _run_unpack, "clear": _run_clear}
 
 
-def _table_offsets(nest: LoopNest, place: Placement, steps: Sequence[int], offset: int) -> NDArray[np.int64]:
+def _table_offsets(nest: LoopNest, placement: Placement, strides: Sequence[int], offset: int) -> NDArray[np.int64]:
     """Return the byte offset of every element of a nest with tabulated modes."""
     assert nest.tabulated is not None
-    total = place.table_offsets(nest.tabulated) * place.itemsize + offset
-    for n, step in zip(nest.extents, steps, strict=True):
-        total = (total[:, None] + np.arange(n, dtype=np.int64) * step).reshape(-1)
+    total = placement.table_offsets(nest.tabulated) * placement.itemsize + offset
+    for n, stride in zip(nest.extents, strides, strict=True):
+        total = (total[:, None] + np.arange(n, dtype=np.int64) * stride).reshape(-1)
     return total
 
 
@@ -294,11 +294,11 @@ def make_runner(plan: Plan, threads: int = 1, engine: str | None = None, streami
         return native.NativeRunner(plan, threads, streaming)
     read_bytes, written_bytes = plan.source.nbytes, plan.target.nbytes
 
-    def run_steps(source: int, target: int) -> None:
+    def run_stages(source: int, target: int) -> None:
         read, written = Buffer(source, read_bytes, None, False), Buffer(target, written_bytes, None, True)
         _run_steps(plan, read, written, threads, is_native)
 
-    return run_steps
+    return run_stages
 
 
 def resolve_engine(engine: str | None) -> str:
@@ -372,11 +372,11 @@ def _validate_memory(plan: Plan, source: Buffer, target: Buffer, same_memory: bo
     """
     if not target.writeable:
         raise TransferError("the target is read-only; pass a writeable array as out")
-    for name, buffer, place in (("source", source, plan.source), ("target", target, plan.target)):
-        if buffer.nbytes < place.nbytes:
+    for name, buffer, placement in (("source", source, plan.source), ("target", target, plan.target)):
+        if buffer.nbytes < placement.nbytes:
             raise TransferError(
-                f"the {name} has {buffer.nbytes} bytes, but layout {place.layout} of {place.format.name} needs"
-                f" {place.nbytes}"
+                f"the {name} has {buffer.nbytes} bytes, but layout {placement.layout} of {placement.format.name} needs"
+                f" {placement.nbytes}"
             )
     if same_memory and source.overlaps(target):
         read, written = footprint_of(plan.source, source.address), footprint_of(plan.target, target.address)
@@ -406,11 +406,11 @@ def _run_steps(plan: Plan, read: Buffer, written: Buffer, threads: int, is_nativ
     def allocate(count: int) -> Buffer:
         return Buffer.of(np.empty(count, dtype=np.float32))
 
-    for step, step_read, step_written in step_operands(plan, read, written, allocate):
+    for stage, stage_read, stage_written in stage_operands(plan, read, written, allocate):
         if is_native:
-            native.run_plan(step, step_read.address, step_written.address, threads)
+            native.run_plan(stage, stage_read.address, stage_written.address, threads)
         else:
-            run_plan(step, step_read.bytes, step_written.bytes)
+            run_plan(stage, stage_read.bytes, stage_written.bytes)
 
 
 def _run_on_device(plan: Plan, source: Operand, target: Operand, backend: Backend) -> None:
@@ -551,8 +551,8 @@ def run_copy(
         try:
             target_signature = None if out is None else library.signature(out)
             environment = os.environ.get("TILEWRIGHT_ENGINE"), os.environ.get("TILEWRIGHT_THREADS")
-            signature, kind = library.signature(array), type(operation)
-            key = (kind, operation, signature, target_signature, threads, engine, environment)
+            signature, operation_class = library.signature(array), type(operation)
+            key = (operation_class, operation, signature, target_signature, threads, engine, environment)
             call = _calls.get(key)
         except (AttributeError, RuntimeError, TypeError):  # a tensor without strides, or options without a hash
             key = None
@@ -594,9 +594,9 @@ def _run_batch(operation: CopyOperation, arrays: Sequence[object], engine: str |
     if job.plan is None or not _can_prepare(job.plan, source, source, engine):
         return None
     block, start = library.allocator(arrays[0], (len(arrays), *job.shape), job.element)()
-    low, step = _lowest_offset(source), prod(job.shape) * job.element.itemsize
+    low, size = _lowest_offset(source), prod(job.shape) * job.element.itemsize
     sources = [library.address(array) + low for array in arrays]
-    source.backend.run_batch(job.plan, sources, [start + k * step for k in range(len(arrays))])
+    source.backend.run_batch(job.plan, sources, [start + k * size for k in range(len(arrays))])
     return list(block)
 
 

@@ -176,12 +176,12 @@ def can_run(plan: Plan) -> bool:
     >>> can_run(plan) == is_available()
     True
     """
-    known = all(_type_code(place.format) is not None for place in (plan.source, plan.target))
+    known = all(_type_code(placement.format) is not None for placement in (plan.source, plan.target))
     return known and is_available() and all(len(nest.extents) <= _MAX_RANK for nest in plan.nests)
 
 
 def run_plan(plan: Plan, source: int, target: int, threads: int) -> None:
-    """Run a plan of one step on memory at two addresses, on up to `threads` threads (0: all cores).
+    """Run a plan of one stage on memory at two addresses, on up to `threads` threads (0: all cores).
 
     >>> from tilewright import Layout
     >>> from tilewright.copying import Placement, plan_copy
@@ -266,11 +266,11 @@ def _fill_native_nest(
     for k, byte in enumerate(b"" if clears else fill_value(plan.source, plan.target).tobytes()):
         out.fill[k] = byte
     if nest.tabulated is not None:
-        for name, place in (("src_table", plan.source), ("dst_table", plan.target)):
+        for name, placement in (("src_table", plan.source), ("dst_table", plan.target)):
             if nest.operation == "fill" and name == "src_table":
                 offsets = np.zeros(nest.tabulated.count, dtype=np.int64)
             else:
-                offsets = np.ascontiguousarray(place.table_offsets(nest.tabulated) * place.itemsize)
+                offsets = np.ascontiguousarray(placement.table_offsets(nest.tabulated) * placement.itemsize)
             tables.append(offsets)
             setattr(out, name, offsets.ctypes.data)
         out.table_count = nest.tabulated.count

@@ -385,5 +385,5 @@ def _validate_contiguous(operand: Operand, function: str) -> None:
 
 def _with_element_strides(array: Array) -> Array:
     """Return the array itself, or a copy if its strides are not multiples of the element size."""
-    whole = all(step % array.itemsize == 0 for n, step in zip(array.shape, array.strides, strict=True) if n > 1)
+    whole = all(stride % array.itemsize == 0 for n, stride in zip(array.shape, array.strides, strict=True) if n > 1)
     return array if whole else np.ascontiguousarray(array)

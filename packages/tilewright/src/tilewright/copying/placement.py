@@ -46,7 +46,7 @@ class Strided(Protocol):
 
 Operation = Literal["copy", "fill", "pack", "unpack", "clear"]
 
-# a mode of one side: its leaves as (extent, step), fastest first; a step of None is not strided
+# a mode of one side: its leaves as (extent, stride), fastest first; a stride of None is not strided
 Mode = Sequence[tuple[int, int | None]]
 # (start, count) of the digit of each leaf, fastest first
 DigitBox = list[tuple[int, int]]
@@ -74,7 +74,7 @@ class TabulatedModes:
 
 @dataclass(frozen=True, slots=True)
 class LoopNest:
-    """A loop nest: extents, and for each loop its step in bytes in the source, the target and the scale section.
+    """A loop nest: extents, and for each loop its stride in bytes in the source, the target and the scale section.
 
     `copy` copies and converts elements, `fill` writes the padding value, `pack` and `unpack` process whole blocks:
     `element_offsets` are the byte offsets of a block's elements on the scalar side, and `data_mask` marks which of them
@@ -106,7 +106,7 @@ class LoopNest:
         return prod(self.extents) * self.data_mask.bit_count() * (self.tabulated.count if self.tabulated else 1)
 
     def canonicalize(self) -> LoopNest:
-        """Return the same nest without unit loops, sorted by target step, with adjacent loops merged.
+        """Return the same nest without unit loops, sorted by target stride, with adjacent loops merged.
 
         >>> nest = LoopNest("copy", (8, 1, 4), (4, 0, 32), (4, 0, 32)).canonicalize()
         >>> nest.extents, nest.source, nest.target
@@ -116,36 +116,36 @@ class LoopNest:
         loops = [loop for loop in zip(self.extents, self.source, self.target, scale, strict=True) if loop[0] != 1]
         loops.sort(key=lambda loop: (-abs(loop[2]), -abs(loop[1])))
         merged: list[tuple[int, ...]] = []
-        for extent, *steps in loops:
-            if merged and all(outer == inner * extent for outer, inner in zip(merged[-1][1:], steps, strict=True)):
-                merged[-1] = (merged[-1][0] * extent, *steps)
+        for extent, *strides in loops:
+            if merged and all(outer == inner * extent for outer, inner in zip(merged[-1][1:], strides, strict=True)):
+                merged[-1] = (merged[-1][0] * extent, *strides)
             else:
-                merged.append((extent, *steps))
+                merged.append((extent, *strides))
         extents, source, target, scales = zip(*merged, strict=True) if merged else ((), (), (), ())
         return replace(self, extents=extents, source=source, target=target, scale=scales if self.scale else ())
 
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A piece of a mode: its extent, its step in the index of the mode (radix), and its step on each side.
+    """A piece of a mode: its extent, its stride in the index of the mode (radix), and its stride on each side.
 
-    >>> Leaf(mode=0, radix=16, extent=2, steps=(512, 256)).is_strided
+    >>> Leaf(mode=0, radix=16, extent=2, strides=(512, 256)).is_strided
     True
     """
 
     mode: int
     radix: int
     extent: int
-    steps: tuple[int | None, ...]
+    strides: tuple[int | None, ...]
 
     @property
     def is_strided(self) -> bool:
-        """Whether every side has a step for this leaf.
+        """Whether every side has a stride for this leaf.
 
         >>> Leaf(0, 1, 5, (1, None)).is_strided
         False
         """
-        return None not in self.steps
+        return None not in self.strides
 
 
 def common_leaves(mode: int, sides: Sequence[Mode], extent: int) -> list[Leaf]:
@@ -153,7 +153,7 @@ def common_leaves(mode: int, sides: Sequence[Mode], extent: int) -> list[Leaf]:
 
     The outermost leaf of every side is extended as far as needed.
 
-    >>> [(leaf.extent, leaf.steps) for leaf in common_leaves(0, [[(100, 70)], [(16, 16), (2, 512), (4, 3072)]], 100)]
+    >>> [(leaf.extent, leaf.strides) for leaf in common_leaves(0, [[(100, 70)], [(16, 16), (2, 512), (4, 3072)]], 100)]
     [(16, (70, 16)), (2, (1120, 512)), (4, (2240, 3072))]
     """
     queues = [[leaf for leaf in side if leaf[0] != 1] or [(1, 0)] for side in sides]
@@ -167,15 +167,15 @@ def common_leaves(mode: int, sides: Sequence[Mode], extent: int) -> list[Leaf]:
         if any(end % size for end in bounded):
             leaves.append(Leaf(mode, radix, -(-extent // radix), (None,) * len(sides)))
             return leaves
-        steps = tuple([queue[0][1] for queue in rest])
-        leaves.append(Leaf(mode, radix, size, steps))
+        strides = tuple([queue[0][1] for queue in rest])
+        leaves.append(Leaf(mode, radix, size, strides))
         radix *= size
         for queue, end in zip(rest, ends, strict=True):
-            n, step = queue[0]
+            n, stride = queue[0]
             if end == size:
                 queue.pop(0)
             else:
-                queue[0] = (n // size if end is not None else n, None if step is None else step * size)
+                queue[0] = (n // size if end is not None else n, None if stride is None else stride * size)
     return leaves
 
 
@@ -305,7 +305,7 @@ class Placement:
 
     @cached_property
     def modes(self) -> list[Mode]:
-        """The (extent, step) pairs of each mode, fastest first; a step is None if it is not strided.
+        """The (extent, stride) pairs of each mode, fastest first; a stride is None if it is not strided.
 
         >>> from tilewright import row_major
         >>> Placement(row_major(4, 8), "int8").modes
@@ -444,8 +444,8 @@ def strided_range(shape: Sequence[int], strides: Sequence[int], itemsize: int) -
     """
     if 0 in shape:
         return 0, 0
-    reach = [(n - 1) * step for n, step in zip(shape, strides, strict=True)]
-    return sum([step for step in reach if step < 0]), sum([step for step in reach if step > 0]) + itemsize
+    reach = [(n - 1) * stride for n, stride in zip(shape, strides, strict=True)]
+    return sum([stride for stride in reach if stride < 0]), sum([stride for stride in reach if stride > 0]) + itemsize
 
 
 @dataclass(frozen=True, slots=True)
@@ -575,19 +575,19 @@ def placement_of(array: Strided, fill: Number = 0) -> Placement:
 def _unfilled_placement(shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[Any]) -> Placement:
     """Return the placement of all arrays with this shape, strides and dtype."""
     element = native_format(dtype)
-    if any(step % dtype.itemsize for n, step in zip(shape, strides, strict=True) if n > 1):
+    if any(stride % dtype.itemsize for n, stride in zip(shape, strides, strict=True) if n > 1):
         raise LayoutError(
             f"strides {strides} are not multiples of the element size {dtype.itemsize}; copy the array with"
             " np.ascontiguousarray first"
         )
-    steps = tuple([step // dtype.itemsize for step in strides])
-    low, _ = strided_range(shape, steps, 1)
-    layout: Layout = make_layout(tuple(map(int, shape)), steps, -low)
+    in_elements = tuple([stride // dtype.itemsize for stride in strides])
+    low, _ = strided_range(shape, in_elements, 1)
+    layout: Layout = make_layout(tuple(map(int, shape)), in_elements, -low)
     return Placement(layout, element)
 
 
 class Footprint(NamedTuple):
-    """The bytes of elements of one size at regular steps: the first address, the shape, and the steps in bytes.
+    """The bytes of elements of one size at regular strides: the first address, the shape, and the strides in bytes.
 
     >>> left, right = Footprint(0, (4, 4), (64, 8), 8), Footprint(32, (4, 4), (64, 8), 8)
     >>> left.overlaps(right), left.overlaps(Footprint(31, (1,), (1,), 1))
@@ -596,7 +596,7 @@ class Footprint(NamedTuple):
 
     first: int
     shape: tuple[int, ...]
-    steps: tuple[int, ...]
+    strides: tuple[int, ...]
     itemsize: int
 
     def overlaps(self, other: Footprint) -> bool:
@@ -615,7 +615,7 @@ class Footprint(NamedTuple):
 
     def _address_range(self) -> tuple[int, int]:
         """Return the lowest address and one past the highest; both are equal if there are no elements."""
-        low, high = strided_range(self.shape, self.steps, self.itemsize)
+        low, high = strided_range(self.shape, self.strides, self.itemsize)
         return self.first + low, self.first + high
 
     def _as_array(self, origin: int) -> Any:
@@ -623,7 +623,7 @@ class Footprint(NamedTuple):
         interface = {
             "data": (self.first + origin, True),
             "shape": self.shape,
-            "strides": self.steps,
+            "strides": self.strides,
             "typestr": f"|V{self.itemsize}",
             "version": 3,
         }
@@ -642,20 +642,20 @@ def dense_footprint(start: int, nbytes: int) -> Footprint:
     return Footprint(start, (nbytes,), (1,), 1)
 
 
-def footprint_of(place: Placement, start: int) -> Footprint:
+def footprint_of(placement: Placement, start: int) -> Footprint:
     """Return the bytes that a placement occupies in memory from address `start` on; all bytes if it is not strided.
 
     >>> from tilewright import Layout
     >>> footprint_of(Placement(Layout((4, 8), (16, 1)), "float32"), 1000)
-    Footprint(first=1000, shape=(4, 8), steps=(64, 4), itemsize=4)
+    Footprint(first=1000, shape=(4, 8), strides=(64, 4), itemsize=4)
     """
-    if not isinstance(place.layout, Layout) or place.format.has_blocks:
-        return dense_footprint(start, place.nbytes)
-    extents, steps = place.layout.canonical_modes()
-    size = place.itemsize
-    pairs = [(int(n), int(step) * size) for n, step in zip(extents, steps, strict=True)]
+    if not isinstance(placement.layout, Layout) or placement.format.has_blocks:
+        return dense_footprint(start, placement.nbytes)
+    extents, strides = placement.layout.canonical_modes()
+    size = placement.itemsize
+    pairs = [(int(n), int(stride) * size) for n, stride in zip(extents, strides, strict=True)]
     return Footprint(
-        start + place.origin * size, tuple([n for n, _ in pairs]), tuple([step for _, step in pairs]), size
+        start + placement.origin * size, tuple([n for n, _ in pairs]), tuple([stride for _, stride in pairs]), size
     )
 
 

@@ -124,10 +124,10 @@ def _common_leaves(source: Sequence[Mode], target: Sequence[Mode], extents: Sequ
 
 def _element_nest(source: Placement | None, target: Placement, leaves: Leaves, boxes: Sequence[DigitBox]) -> LoopNest:
     """Return the nest that copies a box of elements, or fills it if there is no source."""
-    places = [place for place in (source, target) if place is not None]
+    placements = [placement for placement in (source, target) if placement is not None]
     extents: list[int] = []
-    steps: list[list[int]] = [[] for _ in places]
-    offsets = [0] * len(places)
+    strides: list[list[int]] = [[] for _ in placements]
+    offsets = [0] * len(placements)
     tabulated: list[tuple[tuple[int, int, int], ...]] = []
     for mode, box in zip(leaves, boxes, strict=True):
         digits = []
@@ -136,19 +136,22 @@ def _element_nest(source: Placement | None, target: Placement, leaves: Leaves, b
                 digits.append((leaf.radix, start, count))
                 continue
             extents.append(count)
-            for side, place in enumerate(places):
-                step = (leaf.steps[side] or 0) * place.itemsize
-                steps[side].append(step)
-                offsets[side] += start * step
+            for side, placement in enumerate(placements):
+                stride = (leaf.strides[side] or 0) * placement.itemsize
+                strides[side].append(stride)
+                offsets[side] += start * stride
         tabulated.append(tuple(digits))
     table = TabulatedModes(tuple(tabulated)) if any(tabulated) else None
     if table is None:
-        offsets = [offset + place.origin * place.itemsize for offset, place in zip(offsets, places, strict=True)]
+        offsets = [
+            offset + placement.origin * placement.itemsize
+            for offset, placement in zip(offsets, placements, strict=True)
+        ]
     if source is None:
-        steps, offsets = [[0] * len(extents), *steps], [0, *offsets]
+        strides, offsets = [[0] * len(extents), *strides], [0, *offsets]
     operation: Operation = "fill" if source is None else "copy"
     nest = LoopNest(
-        operation, tuple(extents), tuple(steps[0]), tuple(steps[1]), (), offsets[0], offsets[1], tabulated=table
+        operation, tuple(extents), tuple(strides[0]), tuple(strides[1]), (), offsets[0], offsets[1], tabulated=table
     )
     return nest.canonicalize()
 
@@ -156,61 +159,61 @@ def _element_nest(source: Placement | None, target: Placement, leaves: Leaves, b
 class _BlockGeometry:
     """The block side of a copy: its modes split at blocks and tiles, and the byte offsets of codes and scales."""
 
-    def __init__(self, place: Placement) -> None:
-        block_format = block_format_of(place.format)
+    def __init__(self, placement: Placement) -> None:
+        block_format = block_format_of(placement.format)
         self.block = block_format.block
-        self.tile = place.tile_elements
+        self.tile = placement.tile_elements
         sections = block_format.sections(self.tile)
         self.tile_bytes = sections.total
         self.data_start = sections.data_offset
         self.gap, self.gap_start = sections.padding, sections.scales
         self.block_bytes = sections.data * self.block // self.tile
-        self.modes: list[Mode] = [split_mode(split_mode(mode, self.block), self.tile) for mode in place.modes]
-        self._validate(place)
+        self.modes: list[Mode] = [split_mode(split_mode(mode, self.block), self.tile) for mode in placement.modes]
+        self._validate(placement)
 
-    def _validate(self, place: Placement) -> None:
+    def _validate(self, placement: Placement) -> None:
         """Raise unless elements fill blocks, and blocks fill tiles, without crossing into the next."""
-        steps = [(n, step) for mode in self.modes for n, step in mode if n > 1]
-        strided = [(n, step) for n, step in steps if step is not None and step >= 0]
+        strides = [(n, stride) for mode in self.modes for n, stride in mode if n > 1]
+        strided = [(n, stride) for n, stride in strides if stride is not None and stride >= 0]
         problem = None
-        if len(strided) < len(steps):
+        if len(strided) < len(strides):
             problem = "is not strided"
         else:
-            in_block = sum((n - 1) * step for n, step in strided if step < self.block)
-            in_tile = sum((n - 1) * step for n, step in strided if step < self.tile)
-            if in_block != self.block - 1 or any(step % self.block for _, step in strided if step >= self.block):
+            in_block = sum((n - 1) * stride for n, stride in strided if stride < self.block)
+            in_tile = sum((n - 1) * stride for n, stride in strided if stride < self.tile)
+            if in_block != self.block - 1 or any(stride % self.block for _, stride in strided if stride >= self.block):
                 problem = f"does not fill blocks of {self.block} elements"
-            elif in_tile >= self.tile or any(step % self.tile for _, step in strided if step >= self.tile):
+            elif in_tile >= self.tile or any(stride % self.tile for _, stride in strided if stride >= self.tile):
                 problem = f"does not fill tiles of {self.tile} elements"
-        if problem or place.origin % self.tile:
+        if problem or placement.origin % self.tile:
             raise LayoutError(
-                f"{place.layout} cannot hold {place.format}: it {problem or 'does not start at a tile'};"
+                f"{placement.layout} cannot hold {placement.format}: it {problem or 'does not start at a tile'};"
                 " use whole tiles with contiguous blocks"
             )
 
-    def is_inside_block(self, step: int | None) -> bool:
-        """Return whether a loop with this step stays inside a block."""
-        return (step or 0) < self.block
+    def is_inside_block(self, stride: int | None) -> bool:
+        """Return whether a loop with this stride stays inside a block."""
+        return (stride or 0) < self.block
 
-    def clear_nest(self, place: Placement) -> LoopNest:
+    def clear_nest(self, placement: Placement) -> LoopNest:
         """Return the nest that writes zeros between the scales and the data of every tile of the placement."""
         tiles = [
-            (n, step // self.tile * self.tile_bytes)
+            (n, stride // self.tile * self.tile_bytes)
             for mode in self.modes
-            for n, step in mode
-            if step is not None and step >= self.tile
+            for n, stride in mode
+            if stride is not None and stride >= self.tile
         ]
-        extents, steps = zip(*tiles, (self.gap, 1), strict=True)
-        start = place.origin // self.tile * self.tile_bytes + self.gap_start
-        return LoopNest("clear", extents, (0,) * len(extents), steps, target_offset=start).canonicalize()
+        extents, strides = zip(*tiles, (self.gap, 1), strict=True)
+        start = placement.origin // self.tile * self.tile_bytes + self.gap_start
+        return LoopNest("clear", extents, (0,) * len(extents), strides, target_offset=start).canonicalize()
 
-    def data_offset(self, place: int) -> int:
+    def data_offset(self, offset: int) -> int:
         """Return the offset in bytes of the codes of a block from the codes of the first block."""
-        return place // self.tile * self.tile_bytes + place % self.tile // self.block * self.block_bytes
+        return offset // self.tile * self.tile_bytes + offset % self.tile // self.block * self.block_bytes
 
-    def scale_offset(self, place: int) -> int:
+    def scale_offset(self, offset: int) -> int:
         """Return the offset in bytes of the scale of a block from the scale of the first block."""
-        return place // self.tile * self.tile_bytes + place % self.tile // self.block
+        return offset // self.tile * self.tile_bytes + offset % self.tile // self.block
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,11 +228,11 @@ def _block_cells(mode: Sequence[Leaf], blocks: _BlockGeometry, side: int, limit:
     """Return the cells of a mode in which the first `limit` of `extent` indices are data."""
     if not all(leaf.is_strided for leaf in mode):
         raise LayoutError(
-            "a block format needs strided layouts that split at the same places; copy one side to plain strides first"
+            "a block format needs strided layouts that split at the same extents; copy one side to plain strides first"
         )
-    in_block = [leaf for leaf in mode if blocks.is_inside_block(leaf.steps[side])]
-    outer = [leaf.extent for leaf in mode if not blocks.is_inside_block(leaf.steps[side])]
-    if any(not blocks.is_inside_block(leaf.steps[side]) for leaf in mode[: len(in_block)]):
+    in_block = [leaf for leaf in mode if blocks.is_inside_block(leaf.strides[side])]
+    outer = [leaf.extent for leaf in mode if not blocks.is_inside_block(leaf.strides[side])]
+    if any(not blocks.is_inside_block(leaf.strides[side]) for leaf in mode[: len(in_block)]):
         raise LayoutError("a block format needs the elements of a block to be neighbours along each mode")
     width = prod(leaf.extent for leaf in in_block)
     whole, rest = divmod(limit, width)
@@ -272,7 +275,7 @@ def _block_nest(
         outer = iter(cell.box)
         radix = 1
         for leaf in mode:
-            near, far = leaf.steps[1 - side] or 0, leaf.steps[side] or 0
+            near, far = leaf.strides[1 - side] or 0, leaf.strides[side] or 0
             if blocks.is_inside_block(far):
                 for element in range(blocks.block):
                     digit = element // far % leaf.extent if far else 0
@@ -307,9 +310,9 @@ def _index_in_mode(mode: Sequence[Leaf], blocks: _BlockGeometry, side: int, elem
     """Return the index within a mode, counted from the start of the block, of an element of a block."""
     index = 0
     for leaf in mode:
-        step = leaf.steps[side]
-        if step and blocks.is_inside_block(step):
-            index += element // step % leaf.extent * leaf.radix
+        stride = leaf.strides[side]
+        if stride and blocks.is_inside_block(stride):
+            index += element // stride % leaf.extent * leaf.radix
     return index
 
 
@@ -336,12 +339,12 @@ class Plan(Drawable):
     stages: tuple[Plan, ...] = ()
 
     @property
-    def steps(self) -> tuple[Plan, ...]:
+    def passes(self) -> tuple[Plan, ...]:
         """The plans that run one after the other: the stages, or the plan itself.
 
         >>> from tilewright import Layout
         >>> blocks = [Placement(Layout(32), name, tile_elements=32) for name in ("bfloat8_b", "bfloat4_b")]
-        >>> [(str(step.source.format), str(step.target.format)) for step in plan_copy(*blocks).steps]
+        >>> [(str(stage.source.format), str(stage.target.format)) for stage in plan_copy(*blocks).passes]
         [('bfloat8_b', 'float32'), ('float32', 'bfloat4_b')]
         """
         return self.stages or (self,)
@@ -354,7 +357,7 @@ class Plan(Drawable):
         >>> plan_copy(*[Placement(Layout(32), name, tile_elements=32) for name in ("mxfp4", "nvfp4")]).scratch
         32
         """
-        return max((step.target.cosize for step in self.stages if not step.packs), default=0)
+        return max((stage.target.cosize for stage in self.stages if not stage.packs), default=0)
 
     @property
     def packs(self) -> bool:
@@ -368,14 +371,14 @@ class Plan(Drawable):
 
     @property
     def written(self) -> tuple[tuple[Plan, LoopNest], ...]:
-        """The nests that write to the target, each with its step.
+        """The nests that write to the target, each with its stage.
 
         >>> from tilewright import Layout
         >>> blocks = [Placement(Layout(32), name, tile_elements=32) for name in ("bfloat8_b", "bfloat4_b")]
         >>> [nest.operation for _, nest in plan_copy(*blocks).written]
         ['pack', 'clear']
         """
-        return tuple([(step, nest) for step in self.steps if step.packs == self.packs for nest in step.nests])
+        return tuple([(stage, nest) for stage in self.passes if stage.packs == self.packs for nest in stage.nests])
 
     @property
     def moved(self) -> int:
@@ -420,13 +423,13 @@ class Plan(Drawable):
           for 4: source +1, target +2
         """
         read = sum(
-            _bytes_accessed(step.source, nest)
-            for step in self.steps
-            if not (self.stages and step.packs)
-            for nest in step.nests
+            _bytes_accessed(stage.source, nest)
+            for stage in self.passes
+            if not (self.stages and stage.packs)
+            for nest in stage.nests
             if nest.operation not in ("fill", "clear")
         )
-        written = sum(_bytes_accessed(step.target, nest) for step, nest in self.written)
+        written = sum(_bytes_accessed(stage.target, nest) for stage, nest in self.written)
         lines = [
             f"copy {format_tree(self.source.layout.shape)} {self.source.format} -> {self.target.format}",
             f"{self.moved} elements, {read} bytes read, {written} written",
@@ -438,9 +441,9 @@ class Plan(Drawable):
             lines.append(f"{self.cropped} elements of the source are cropped")
         if self.stages:
             lines.append(f"in {len(self.stages)} stages, through {self.scratch} float32 of scratch memory")
-        for step in self.steps:
-            for nest in step.nests:
-                lines += _describe_nest(step, nest)
+        for stage in self.passes:
+            for nest in stage.nests:
+                lines += _describe_nest(stage, nest)
         return "\n".join(lines)
 
     def bind(
@@ -492,10 +495,10 @@ def plan_copy(source: Placement, target: Placement, *, crop: bool = False, pad: 
     >>> plan_copy(Placement(Layout(4), "int8"), Placement(Layout(6), "int8"), pad=True).filled
     2
     """
-    for what, place in (("source", source), ("target", target)):
-        if not isinstance(place, Placement):
+    for what, placement in (("source", source), ("target", target)):
+        if not isinstance(placement, Placement):
             raise TypeError(
-                f"plan_copy expects a Placement as {what}, got {type(place).__name__}; describe memory with"
+                f"plan_copy expects a Placement as {what}, got {type(placement).__name__}; describe memory with"
                 " Placement(layout, format), or copy arrays with copy(source, target)"
             )
     plan = _make_plan(source, target)
@@ -539,8 +542,8 @@ def _make_plan(source: Placement, target: Placement) -> Plan:
 def _stage_placements(source: Placement, target: Placement) -> Iterator[tuple[Placement, Placement]]:
     """Yield source and target of each stage: for each slab of the first mode, unpack to scratch and pack from there."""
     data = [min(a, b) for a, b in zip(source.data_extents, target.data_extents, strict=True)]
-    step = lcm(_tile_period(source), _tile_period(target))
-    count = max(1, SLAB_BYTES // max(1, 4 * prod(data[1:]) * step)) * step
+    period = lcm(_tile_period(source), _tile_period(target))
+    count = max(1, SLAB_BYTES // max(1, 4 * prod(data[1:]) * period)) * period
     for start in range(0, target.extents[0], count):
         extents = [max(0, min(count, data[0] - start)), *data[1:]]
         scratch = Placement(with_logical_shape(row_major(*[max(1, n) for n in extents]), tuple(extents)), "float32")
@@ -549,33 +552,33 @@ def _stage_placements(source: Placement, target: Placement) -> Iterator[tuple[Pl
         yield scratch, _slab_placement(target, start, count)
 
 
-def _tile_period(place: Placement) -> int:
+def _tile_period(placement: Placement) -> int:
     """Return the number of indices of the first mode after which a new tile starts."""
-    return prod([n for n, _ in split_mode(place.modes[0], place.tile_elements)][:-1])
+    return prod([n for n, _ in split_mode(placement.modes[0], placement.tile_elements)][:-1])
 
 
-def _slab_placement(place: Placement, start: int, count: int) -> Placement:
+def _slab_placement(placement: Placement, start: int, count: int) -> Placement:
     """Return the placement of `count` indices of the first mode."""
-    window = Layout(min(count, place.extents[0] - start)) + start
-    return Placement(compose(place.layout, (window,)), place.format, place.fill, place.tile_elements)
+    window = Layout(min(count, placement.extents[0] - start)) + start
+    return Placement(compose(placement.layout, (window,)), placement.format, placement.fill, placement.tile_elements)
 
 
-def step_operands(
+def stage_operands(
     plan: Plan, source: Memory, target: Memory, allocate: Callable[[int], Memory]
 ) -> list[tuple[Plan, Memory, Memory]]:
-    """Return the steps of a plan, each with the memory that it reads and that it writes.
+    """Return the stages of a plan, each with the memory that it reads and that it writes.
 
-    `allocate` returns scratch memory for a number of float32 values; steps that share it run in their order.
+    `allocate` returns scratch memory for a number of float32 values; stages that share it run in their order.
 
     >>> from tilewright import Layout
     >>> plan = plan_copy(*[Placement(Layout(32), name, tile_elements=32) for name in ("bfloat8_b", "bfloat4_b")])
-    >>> [(read, written) for _, read, written in step_operands(plan, "a", "b", lambda count: f"{count} float32")]
+    >>> [(read, written) for _, read, written in stage_operands(plan, "a", "b", lambda count: f"{count} float32")]
     [('a', '32 float32'), ('32 float32', 'b')]
     """
     if not plan.stages:
         return [(plan, source, target)]
     scratch = allocate(plan.scratch)
-    return [(step, scratch, target) if step.packs else (step, source, scratch) for step in plan.stages]
+    return [(stage, scratch, target) if stage.packs else (stage, source, scratch) for stage in plan.stages]
 
 
 Compiled = TypeVar("Compiled")
@@ -650,31 +653,35 @@ def has_collisions(layout: LayoutLike) -> bool:
         outer = layout.outer
         if isinstance(outer, Swizzle) or (int(layout.inner.cosize) <= outer.size and not has_collisions(outer)):
             return False
-    places = np.asarray(layout.offsets())
-    return np.unique(places).size < places.size
+    offsets = np.asarray(layout.offsets())
+    return np.unique(offsets).size < offsets.size
 
 
-def _validate_start(place: Placement, extents: Sequence[int]) -> None:
+def _validate_start(placement: Placement, extents: Sequence[int]) -> None:
     """Raise if an element within these extents has a negative offset."""
-    if not isinstance(place.layout, Layout) or 0 in extents:
+    if not isinstance(placement.layout, Layout) or 0 in extents:
         return
-    if place.layout.guards:
-        used = compose(place.layout, tuple(map(Layout, extents)) if place.layout.rank > 1 else Layout(extents[0]))
+    if placement.layout.guards:
+        used = compose(
+            placement.layout, tuple(map(Layout, extents)) if placement.layout.rank > 1 else Layout(extents[0])
+        )
     else:
-        used = place.layout
+        used = placement.layout
     if isinstance(used, Layout) and used.bounds[0] < 0:
         low = used.bounds[0]
-        raise LayoutError(f"{place.layout} has offset {low}, before the start of its memory; add an offset of {-low}")
+        raise LayoutError(
+            f"{placement.layout} has offset {low}, before the start of its memory; add an offset of {-low}"
+        )
 
 
-def _bytes_accessed(place: Placement, nest: LoopNest) -> int:
+def _bytes_accessed(placement: Placement, nest: LoopNest) -> int:
     """Return the number of bytes of one side that a nest accesses: whole blocks with their scales, or elements."""
     if nest.operation == "clear":
         return nest.elements
-    if place.format.has_blocks:
-        block = place.format.block
-        return prod(nest.extents) * (place.format.sections(block).data + 1)
-    return nest.elements * place.itemsize
+    if placement.format.has_blocks:
+        block = placement.format.block
+        return prod(nest.extents) * (placement.format.sections(block).data + 1)
+    return nest.elements * placement.itemsize
 
 
 def _describe_nest(plan: Plan, nest: LoopNest) -> list[str]:
@@ -688,8 +695,8 @@ def _describe_nest(plan: Plan, nest: LoopNest) -> list[str]:
     if nest.tabulated is not None:
         lines.append(f"  for {nest.tabulated.count} offsets from a table")
     scale = nest.scale or (0,) * len(nest.extents)
-    for n, source, target, step in zip(nest.extents, nest.source, nest.target, scale, strict=True):
-        scales = f", scale {step:+d}" if nest.scale else ""
+    for n, source, target, stride in zip(nest.extents, nest.source, nest.target, scale, strict=True):
+        scales = f", scale {stride:+d}" if nest.scale else ""
         lines.append(f"  for {n}: source {source:+d}, target {target:+d}{scales}")
     return lines
 

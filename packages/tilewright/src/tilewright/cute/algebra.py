@@ -85,8 +85,8 @@ def compose_strided(a: LayoutLike | Swizzle, b: Tiler) -> NativeLayout | Any:
     return result
 
 
-def _is_along_a_mode(step: Offset) -> bool:
-    return not isinstance(step, Place) or (len(step) == 1 and is_basis(step))
+def _is_along_a_mode(stride: Offset) -> bool:
+    return not isinstance(stride, Place) or (len(stride) == 1 and is_basis(stride))
 
 
 def _open_last_mode(a: NativeLayout, b: NativeLayout) -> NativeLayout:
@@ -120,8 +120,8 @@ def _open_modes(a: NativeLayout, tilers: Sequence[Any]) -> NativeLayout:
 def _compose_along_modes(a: NativeLayout, b: NativeLayout) -> NativeLayout:
     """Return the composition with a layout of coordinates: each stride of `b` is along one mode of `a`, or plain."""
     parts = []
-    for extent, step in zip(leaves(b.shape), leaves(b.stride), strict=True):
-        part = compose_strided(basis_get(step, a), NativeLayout(extent, basis_value(step)))
+    for extent, stride in zip(leaves(b.shape), leaves(b.stride), strict=True):
+        part = compose_strided(basis_get(stride, a), NativeLayout(extent, basis_value(stride)))
         parts.append(part)
     stride = nest_like(b.shape, iter([part.stride for part in parts]))
     return make_trusted(nest_like(b.shape, iter([part.shape for part in parts])), stride, a.offset, a.replicas)
@@ -486,14 +486,14 @@ def sort(layout: NativeLayout) -> NativeLayout:
     require_strided(layout, "sort")
     if layout.depth == 0:
         return layout
-    extents, steps = layout.flat_modes()
-    order = sorted(range(len(steps)), key=lambda k: (_stride_rank(steps[k]), extents[k]))
+    extents, strides = layout.flat_modes()
+    order = sorted(range(len(strides)), key=lambda k: (_stride_rank(strides[k]), extents[k]))
     return as_cute(layout._restructure(lambda tree, _: tuple([leaves(tree)[k] for k in order]), "sort"), layout)
 
 
-def _stride_rank(step: Offset) -> tuple[int, str]:
+def _stride_rank(stride: Offset) -> tuple[int, str]:
     """Return the sort key of a stride: its amount, then its axis."""
-    return (int(step), "") if isinstance(step, int) else (sum(map(abs, step.values())), str(step))
+    return (int(stride), "") if isinstance(stride, int) else (sum(map(abs, stride.values())), str(stride))
 
 
 def nullspace(layout: NativeLayout) -> Layout:
@@ -503,9 +503,9 @@ def nullspace(layout: NativeLayout) -> Layout:
     (2,3):(1,8)
     """
     require_strided(layout, "nullspace")
-    extents, steps = layout.flat_modes()
+    extents, strides = layout.flat_modes()
     indices = leaves(prefix_product(tuple(extents)))
-    modes = [(n, index) for n, d, index in zip(extents, steps, indices, strict=True) if d == 0 and n != 1]
+    modes = [(n, index) for n, d, index in zip(extents, strides, indices, strict=True) if d == 0 and n != 1]
     if len(modes) < 2:
         return as_cute(make_trusted(*modes[0]) if modes else make_trusted(1, 0), layout)
     shape, stride = tuple([n for n, _ in modes]), tuple([index for _, index in modes])
@@ -526,8 +526,8 @@ def domain_distribute(shape: ShapeArgument, count: int) -> Layout:
     for extent in extents:
         taken.append(gcd(extent, left))
         left //= taken[-1]
-    steps = leaves(prefix_product(tuple(extents)))
-    result: Layout = as_cute(native.coalesce(make_trusted(tuple(taken), tuple(steps))), shape, count)
+    strides = leaves(prefix_product(tuple(extents)))
+    result: Layout = as_cute(native.coalesce(make_trusted(tuple(taken), tuple(strides))), shape, count)
     return result
 
 
@@ -559,8 +559,8 @@ def max_common_layout(a: LayoutArgument, b: LayoutArgument) -> Layout | Any:
 def _common_run_length(layout: LayoutLike) -> int:
     """Return the length of the runs of data, each from a multiple of it on, in which offsets grow with the index."""
     if isinstance(layout, NativeLayout) and not layout.guards:
-        extents, steps = layout.canonical_modes()
-        return int(extents[0]) if layout.offset == 0 and steps[0] == 1 else 1
+        extents, strides = layout.canonical_modes()
+        return int(extents[0]) if layout.offset == 0 and strides[0] == 1 else 1
     run, before = 0, (0, True)
     for index, places, valid in chunks(layout):
         shift = np.concatenate([[before[0]], places - index])
@@ -592,15 +592,15 @@ def make_fragment_like(layout: NativeLayout) -> Layout | Any:
         return Layout(layout.shape)
     first, *others = split_modes(layout)
     return tiled_product(
-        make_layout_like(Layout(first.shape, _contiguous_steps(first))), make_layout_like(Layout(*others))
+        make_layout_like(Layout(first.shape, _contiguous_strides(first))), make_layout_like(Layout(*others))
     )
 
 
-def _contiguous_steps(layout: NativeLayout) -> Any:
+def _contiguous_strides(layout: NativeLayout) -> Any:
     """Return column-major strides for a layout; broadcast modes keep stride 0."""
-    steps: list[Any] = []
-    step = 1
+    strides: list[Any] = []
+    stride = 1
     for n, d in zip(leaves(layout.shape), leaves(layout.stride), strict=True):
-        steps.append(step if d else 0)
-        step *= n if d else 1
-    return nest_like(layout.shape, iter(steps))
+        strides.append(stride if d else 0)
+        stride *= n if d else 1
+    return nest_like(layout.shape, iter(strides))

@@ -257,7 +257,7 @@ def from_native(layout: NativeLayout, static: bool = False, keep_padding: bool =
     """
     shape, stride = layout.shape, layout.stride
     if static:
-        shape, stride = map_leaves(Int, shape), map_leaves(_as_static_step, stride)
+        shape, stride = map_leaves(Int, shape), map_leaves(_as_static_stride, stride)
     result: Layout = object.__new__(Layout)
     guards = layout.guards if keep_padding else ()
     result._shape, result._stride = shape, stride
@@ -265,17 +265,17 @@ def from_native(layout: NativeLayout, static: bool = False, keep_padding: bool =
     return result
 
 
-def replace_leaves(layout: NativeLayout, extents: list[Any], steps: list[Any], offset: int) -> Layout:
+def replace_leaves(layout: NativeLayout, extents: list[Any], strides: list[Any], offset: int) -> Layout:
     """Return a layout with the nesting of `layout` and these leaves."""
     if layout.guards or layout.replicas:
         raise LayoutError(f"{layout} is padded or replicated; recast or filter it first, then pad or replicate")
     shape = layout.shape
-    result = make_trusted(nest_like(shape, iter(extents)), nest_like(shape, iter(steps)), offset)
+    result = make_trusted(nest_like(shape, iter(extents)), nest_like(shape, iter(strides)), offset)
     return from_native(result, is_static(layout))
 
 
-def _as_static_step(step: Offset) -> Any:
-    return step if isinstance(step, Place) else Int(step)
+def _as_static_stride(stride: Offset) -> Any:
+    return stride if isinstance(stride, Place) else Int(stride)
 
 
 def _format(tree: Stride) -> str:
@@ -318,7 +318,7 @@ def compact_col_major(shape: Shape, first: int | None = None) -> Shape:
     >>> compact_col_major((4, (2, 3))), compact_col_major((Int(4), Int(8))), compact_col_major((Int(2), Int(1), Int(3)))
     ((1, (4, 8)), (Int(1), Int(4)), (Int(1), Int(0), Int(2)))
     """
-    return _without_unit_steps(shape, prefix_product(shape, _first_step(shape) if first is None else first))
+    return _without_unit_strides(shape, prefix_product(shape, _first_stride(shape) if first is None else first))
 
 
 def compact_row_major(shape: Shape, first: int | None = None) -> Shape:
@@ -329,20 +329,19 @@ def compact_row_major(shape: Shape, first: int | None = None) -> Shape:
     >>> compact_row_major((4, (2, 3))), compact_row_major((4, (2, 3)), 5)
     ((6, (3, 1)), (30, (15, 5)))
     """
-    return _without_unit_steps(shape, suffix_product(shape, _first_step(shape) if first is None else first))
+    return _without_unit_strides(shape, suffix_product(shape, _first_stride(shape) if first is None else first))
 
 
-def _first_step(shape: Shape) -> int:
+def _first_stride(shape: Shape) -> int:
     """Return 1, static if an extent of the shape is."""
     return Int(1) if any(isinstance(leaf, Int) for leaf in leaves(shape)) else 1
 
 
-def _without_unit_steps(shape: Shape, strides: Any) -> Shape:
+def _without_unit_strides(shape: Shape, strides: Any) -> Shape:
     """Return strides with 0 for the static extents of 1."""
     if isinstance(shape, tuple):
-        return tuple([_without_unit_steps(n, d) for n, d in zip(shape, strides, strict=True)])
-    steps: Shape = strides
-    return Int(0) if isinstance(shape, Int) and shape == 1 else steps
+        return tuple([_without_unit_strides(n, d) for n, d in zip(shape, strides, strict=True)])
+    return Int(0) if isinstance(shape, Int) and shape == 1 else cast("Shape", strides)
 
 
 def compact_order(shape: ShapeArgument, order: ShapeArgument) -> Shape:
@@ -378,9 +377,9 @@ def make_layout(
     return Layout(*parts)
 
 
-def _is_major(value: object, kind: type) -> bool:
-    """Return whether a value stands for the strides of a kind: the class, or an object of it."""
-    return value is kind or isinstance(value, kind)
+def _is_major(value: object, order: type) -> bool:
+    """Return whether a value stands for strides in an order: the class, or an object of it."""
+    return value is order or isinstance(value, order)
 
 
 def make_identity_layout(shape: ShapeArgument) -> Layout:
@@ -451,21 +450,21 @@ def make_layout_like(layout: NativeLayout, shape: ShapeArgument | LayoutLike | N
         raise LayoutError(
             f"make_layout_like of {layout}: copies and named axes have no compact form; remove them first"
         )
-    steps, extents = layout.flat_modes()[1], layout.flat_modes()[0]
+    extents, strides = layout.flat_modes()
     if shape is not None:
         form = shape.shape if isinstance(shape, LayoutLike) else validate_shape(shape)
-        if len(leaves(form)) > len(steps):
+        if len(leaves(form)) > len(strides):
             raise LayoutError(f"make_layout_like: shape {form} has more flat modes than {layout}")
         if layout.guards:
             raise LayoutError(f"make_layout_like of {layout}: its padding does not fit {form}; pad the result instead")
-        return Layout(form, nest_like(form, iter(steps)))
-    strides: list[Any] = [0] * len(steps)
-    step = 1
-    for k in sorted(range(len(steps)), key=lambda k: (abs(steps[k]), k)):
-        if steps[k]:
-            strides[k] = step
-            step = step * extents[k]
-    return from_native(make_trusted(layout.shape, nest_like(layout.shape, iter(strides))), is_static(layout))
+        return Layout(form, nest_like(form, iter(strides)))
+    packed: list[Any] = [0] * len(strides)
+    size = 1
+    for k in sorted(range(len(strides)), key=lambda k: (abs(strides[k]), k)):
+        if strides[k]:
+            packed[k] = size
+            size = size * extents[k]
+    return from_native(make_trusted(layout.shape, nest_like(layout.shape, iter(packed))), is_static(layout))
 
 
 def make_swizzle(source_mask: int, target_mask: int) -> Swizzle:

@@ -302,16 +302,16 @@ def upcast(layout: NativeLayout, factor: int) -> Layout:
     """
     factor = _check_factor(factor)
     require_strided(layout, "upcast")
-    extents, steps = [], []
+    extents, strides = [], []
     inside_one = 0  # how far the offsets of all modes together reach into a wide element
     for n, d in zip(leaves(layout.shape), leaves(layout.stride), strict=True):
         size = abs(_require_int(d, layout))
         if d == 0:
             extents.append(n)
-            steps.append(0)
+            strides.append(0)
         elif size % factor == 0:
             extents.append(n)
-            steps.append(d // factor)
+            strides.append(d // factor)
         elif factor % size == 0:
             inside = factor // size
             if d < 0 and n > 1:
@@ -320,7 +320,7 @@ def upcast(layout: NativeLayout, factor: int) -> Layout:
                 )
             inside_one += (min(n, inside) - 1) * size
             extents.append(ceil_div(n, inside))
-            steps.append(1 if d > 0 else -1)
+            strides.append(1 if d > 0 else -1)
         else:
             raise LayoutError(f"upcast of {layout} by {factor}: neither stride {d} nor the factor divides the other")
     if inside_one >= factor:
@@ -328,7 +328,7 @@ def upcast(layout: NativeLayout, factor: int) -> Layout:
     offset = _require_int(layout.offset, layout)
     if offset % factor:
         raise LayoutError(f"upcast of {layout} by {factor}: the offset {offset} is not divisible by the factor")
-    return replace_leaves(layout, extents, steps, offset // factor)
+    return replace_leaves(layout, extents, strides, offset // factor)
 
 
 def downcast(layout: NativeLayout, factor: int) -> Layout:
@@ -383,11 +383,11 @@ def _check_factor(factor: object) -> int:
     return number
 
 
-def _require_int(step: Offset, layout: NativeLayout) -> int:
+def _require_int(stride: Offset, layout: NativeLayout) -> int:
     """Return a stride or offset if it is an integer."""
-    if not isinstance(step, int):
+    if not isinstance(stride, int):
         raise LayoutError(f"{layout} lies on named axes; recast one of them with .project(axis)")
-    return step
+    return stride
 
 
 # Pictures of CuTe's layouts: tables in text and in LaTeX.

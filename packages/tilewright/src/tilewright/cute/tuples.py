@@ -7,7 +7,7 @@ from abc import ABC
 from collections.abc import Callable
 from itertools import zip_longest
 from math import gcd
-from typing import Any, TypeVar, overload
+from typing import Any, SupportsIndex, TypeVar, overload
 
 from .._integers import ceil_div as divide_up
 from ..errors import LayoutError
@@ -262,9 +262,9 @@ def crd2idx(crd: Coordinate, shape: ShapeArgument | LayoutLike, stride: ShapeArg
     (22, 21, 21)
     """
     extents = _as_shape(shape)
-    steps = prefix_product(extents) if stride is None else as_tree(stride)
-    check_congruent(extents, steps, "crd2idx")
-    return _crd2idx(as_tree(crd), extents, steps)
+    strides = prefix_product(extents) if stride is None else as_tree(stride)
+    check_congruent(extents, strides, "crd2idx")
+    return _crd2idx(as_tree(crd), extents, strides)
 
 
 def _as_shape(shape: ShapeArgument | LayoutLike) -> Any:
@@ -290,6 +290,16 @@ def _crd2idx(crd: Any, shape: Any, stride: Any) -> Any:
     return total + _crd2idx(crd, shape[-1], stride[-1]) if shape else total
 
 
+@overload
+def idx2crd(
+    idx: Coordinate, shape: tuple[ShapeArgument, ...] | list[Any], stride: ShapeArgument | None = None
+) -> tuple[Any, ...]: ...
+
+
+@overload
+def idx2crd(idx: Coordinate, shape: SupportsIndex | LayoutLike, stride: ShapeArgument | None = None) -> Shape | Any: ...
+
+
 def idx2crd(idx: Coordinate, shape: ShapeArgument | LayoutLike, stride: ShapeArgument | None = None) -> Shape | Any:
     """Return the coordinate of an index `idx` of `shape`; with `stride`, of an offset: `(idx // stride) % shape`.
 
@@ -300,14 +310,14 @@ def idx2crd(idx: Coordinate, shape: ShapeArgument | LayoutLike, stride: ShapeArg
     if isinstance(index, tuple):
         if not isinstance(extents, tuple) or len(index) != len(extents):
             raise LayoutError(f"idx2crd: index {index} and shape {extents} differ in rank")
-        steps: Any = (None,) * len(extents) if stride is None else as_tree(stride)
-        return tuple([idx2crd(i, s, d) for i, s, d in zip(index, extents, steps, strict=True)])
-    steps = prefix_product(extents) if stride is None else as_tree(stride)
+        strides: Any = (None,) * len(extents) if stride is None else as_tree(stride)
+        return tuple([idx2crd(i, s, d) for i, s, d in zip(index, extents, strides, strict=True)])
+    strides = prefix_product(extents) if stride is None else as_tree(stride)
     if isinstance(extents, tuple):
-        steps = steps if isinstance(steps, tuple) else prefix_product(extents, steps)
-        check_congruent(extents, steps, "idx2crd")
-        return tuple([idx2crd(index, s, d) for s, d in zip(extents, steps, strict=True)])
-    return _divide(_divide(index, steps)[0], extents)[1] if steps and extents else 0
+        strides = strides if isinstance(strides, tuple) else prefix_product(extents, strides)
+        check_congruent(extents, strides, "idx2crd")
+        return tuple([idx2crd(index, s, d) for s, d in zip(extents, strides, strict=True)])
+    return _divide(_divide(index, strides)[0], extents)[1] if strides and extents else 0
 
 
 def _divide(index: Any, extent: int) -> tuple[Any, Any]:

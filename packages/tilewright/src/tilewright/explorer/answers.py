@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -19,14 +20,7 @@ from ..views.scene import Scene, to_json
 from ..views.svg import to_svg
 from .form import BASES, MEMORIES, FieldError, FormFields, Tab, render_for_page
 from .layout_tab import describe_layout, layout_picture, list_layout_choices
-from .reshard_tab import (
-    describe_reshard,
-    flows_picture,
-    links_picture,
-    list_reshard_choices,
-    play_reshard,
-    timeline_picture,
-)
+from .reshard_tab import describe_reshard, draw_reshard, list_reshard_choices, play_reshard
 from .tensor_tab import (
     describe_core,
     describe_element,
@@ -104,9 +98,9 @@ PICTURES: dict[str, Callable[[FormFields], Scene]] = {
     "tiles": tiles_picture,
     "schedule": schedule_picture,
     "layout": layout_picture,
-    "flows": flows_picture,
-    "links": links_picture,
-    "timeline": timeline_picture,
+    "flows": partial(draw_reshard, view="map"),
+    "links": partial(draw_reshard, view="links"),
+    "timeline": partial(draw_reshard, view="timeline"),
 }
 """Questions that are answered by a picture."""
 

@@ -152,12 +152,10 @@ def parse_cores(fields: FormFields, chip: Chip) -> CoreRangeSet:
     text = fields.get("grid", "").strip()
     if not text:
         return CoreRangeSet.of(tuple(chip.shard_grid(fields.get("buffer") or "dram")))
-    grid = _attribute_errors("grid", lambda: parse_grid(text))
-    ranges = grid if isinstance(grid, list) else [((0, 0), (grid[0] - 1, grid[1] - 1))]
-    count = sum([(right - left + 1) * (bottom - top + 1) for (left, top), (right, bottom) in ranges])
-    if count > MAX_CORES:
-        raise FieldError("grid", f"{text!r} has {count} cores; use at most {MAX_CORES}")
-    return _attribute_errors("grid", lambda: CoreRangeSet(ranges))
+    cores = attribute_errors("grid", lambda: CoreRangeSet.of(parse_grid(text)))
+    if cores.num_cores > MAX_CORES:
+        raise FieldError("grid", f"{text!r} has {cores.num_cores} cores; use at most {MAX_CORES}")
+    return cores
 
 
 def parse_scene_options(fields: FormFields, *names: str) -> SceneOptions:
@@ -203,19 +201,19 @@ def spec_arguments(fields: FormFields) -> dict[str, Any]:
     shape = parse_integers(fields, "shape", "1x4x60x90")
     if not shape:
         raise FieldError("shape", "the shape is missing; write it as 1x4x60x90")
-    chip = _attribute_errors(
+    chip = attribute_errors(
         "chip", lambda: Chip.named(fields.get("chip") or DEFAULT_CHIP, fields.get("dispatch") or "fast")
     )
     mesh = parse_mesh(fields)
     arguments: dict[str, Any] = {
         "shape": shape if mesh is None else mesh.part_shape,
-        "dtype": _attribute_errors("dtype", lambda: format_of(fields.get("dtype") or "bfloat16")),
-        "page_layout": _attribute_errors("layout", lambda: PageLayout.of(fields.get("layout") or "tile")),
+        "dtype": attribute_errors("dtype", lambda: format_of(fields.get("dtype") or "bfloat16")),
+        "page_layout": attribute_errors("layout", lambda: PageLayout.of(fields.get("layout") or "tile")),
         "chip": chip,
         "memory": _parse_memory(fields, chip),
     }
     if tile := parse_integers(fields, "tile", "32x32", 2):
-        arguments["tile"] = _attribute_errors("tile", lambda: Tile(tile).require_on_chips())
+        arguments["tile"] = attribute_errors("tile", lambda: Tile(tile).require_on_chips())
     if alignment := parse_integers(fields, "alignment", "32x32"):
         arguments["alignment"] = alignment
     return arguments
@@ -243,7 +241,7 @@ def parse_mesh(fields: FormFields) -> Mesh | None:
     cuts = [None if word == "-" else int(word) for word in words]
     whole = parse_integers(fields, "shape", "1x4x60x90")
     one_cut = cuts[0] if len(cuts) == 1 else None
-    return _attribute_errors("cut", lambda: Mesh.dividing(whole, shape, cuts if len(cuts) > 1 else one_cut))
+    return attribute_errors("cut", lambda: Mesh.dividing(whole, shape, cuts if len(cuts) > 1 else one_cut))
 
 
 def spell_mesh(mesh: Mesh) -> dict[str, str]:
@@ -263,7 +261,7 @@ def parse_device(fields: FormFields, mesh: Mesh) -> tuple[int, ...]:
     (1, 0)
     """
     at = parse_integers(fields, "device", "0,1", 4) or (0,)
-    return _attribute_errors("device", lambda: mesh.coordinate_of(at[0] if len(at) == 1 else at))
+    return attribute_errors("device", lambda: mesh.coordinate_of(at[0] if len(at) == 1 else at))
 
 
 def _parse_memory(fields: FormFields, chip: Chip) -> Any:
@@ -271,25 +269,30 @@ def _parse_memory(fields: FormFields, chip: Chip) -> Any:
     if memory_layout not in MEMORIES:
         raise FieldError("memory", f"unknown memory layout {memory_layout!r}; choose one of {', '.join(MEMORIES)}")
     if memory_layout == "interleaved":
-        return _attribute_errors("buffer", lambda: interleaved(buffer))
+        return attribute_errors("buffer", lambda: interleaved(buffer))
     shard = parse_integers(fields, "shard", "64x32")
     order = fields.get("orientation") or "row_major"
-    grid = _attribute_errors("grid", lambda: parse_cores(fields, chip))
+    grid = attribute_errors("grid", lambda: parse_cores(fields, chip))
     if memory_layout == "nd_sharded":
         if not shard:
             raise FieldError("shard", "nd sharding needs a shard shape; give one extent per dimension, such as 1x32x64")
         distribution = fields.get("distribution") or "round_robin_1d"
-        return _attribute_errors("shard", lambda: nd_sharded(shard, grid, order, distribution, buffer))
-    return _attribute_errors("shard", lambda: _STRATEGIES[memory_layout](grid, shard or None, order, buffer))
+        return attribute_errors("shard", lambda: nd_sharded(shard, grid, order, distribution, buffer))
+    return attribute_errors("shard", lambda: _STRATEGIES[memory_layout](grid, shard or None, order, buffer))
 
 
-def _attribute_errors(field: str, make: Callable[[], Made]) -> Made:
-    """Return `make()`; errors are reported for `field`."""
+def attribute_errors(field: str, make: Callable[[], Made], *others: type[Exception]) -> Made:
+    """Return the result of `make`; its errors, and `others` besides our own, are reported for `field`.
+
+    >>> attribute_errors("count", lambda: int("7"))
+    7
+    """
+    expected: tuple[type[Exception], ...] = (TilewrightError, *others)
     try:
         return make()
     except FieldError:
         raise
-    except TilewrightError as problem:
+    except expected as problem:
         raise FieldError(field, str(problem)) from None
 
 
@@ -366,27 +369,16 @@ def parse_element(fields: FormFields, spec: TensorSpec) -> tuple[int, ...]:
     return at
 
 
-def require_drawable(spec: TensorSpec) -> TensorSpec:
-    """Return the spec, or raise if it has nothing to draw.
+def require_placement(spec: TensorSpec) -> TensorSpec:
+    """Return the spec, or raise if it has no elements, or its placement is illegal on its chip (its size aside).
 
-    >>> require_drawable(TensorSpec((64, 64), chip="n150")).num_pages
-    64
+    >>> require_placement(parse_spec({"shape": "64x64"})).num_pages
+    4
     """
     if not spec.num_pages or not prod(spec.shape.logical):
         raise FieldError("shape", f"{list(spec.shape.logical)} has no elements; give every dimension at least 1")
-    return spec
-
-
-def require_placement(spec: TensorSpec) -> TensorSpec:
-    """Return the spec, or raise if its placement is illegal on its chip (its size aside).
-
-    >>> require_placement(TensorSpec((64, 64), chip="n150")).num_pages
-    64
-    """
     for violation in placement_violations(spec, any_size=True):
         raise FieldError("memory", str(violation))
-    if not spec.num_pages:
-        raise FieldError("shape", f"{list(spec.shape.logical)} has no elements; give every dimension at least 1")
     return spec
 
 

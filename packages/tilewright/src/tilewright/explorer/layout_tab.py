@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from ..analysis import AlgebraStep, access_offsets, bank_conflicts, explain_steps, find_swizzle, format_operand
 from ..errors import LayoutError, TilewrightError
@@ -18,9 +18,16 @@ from ..views.scene import Scene
 from ..views.scenes import scene_of
 from ..views.scenes.layouts import bank_options
 from ..views.scenes.threads import bank_scene, thread_value_scene
-from .form import FieldError, FormFields, attribute_scene, parse_integer, parse_integers, render_for_page
+from .form import (
+    FieldError,
+    FormFields,
+    attribute_errors,
+    attribute_scene,
+    parse_integer,
+    parse_integers,
+    render_for_page,
+)
 
-Made = TypeVar("Made")
 OPERATIONS = {
     "compose": "compose(A, B)",
     "logical_divide": "logical_divide(A, B)",
@@ -41,6 +48,7 @@ MAX_SIDE = 64  # rows and columns of a picture
 MAX_OPERAND_SIDE = 32  # of an operand, which only accompanies the result
 MAX_LISTED = 1 << 12  # elements and threads that are listed one by one
 MAX_SEARCHED = 1 << 14  # elements of memory for which a swizzle is searched
+_UNSUITABLE = (TypeError, RecursionError)  # errors of operands that an operation does not take
 _TILER = re.compile(r"\s*<(.*)>\s*", re.DOTALL)
 
 
@@ -86,7 +94,7 @@ def parse_question(fields: FormFields) -> LayoutQuestion:
         operands["B"] = _parse_operand(fields, "other")
     if isinstance(first, Linear):
         raise FieldError("op", "a map of registers has no operations; clear the operation to draw it")
-    steps = _attribute("op", lambda: explain_steps(operation, *operands.values()))
+    steps = attribute_errors("op", lambda: explain_steps(operation, *operands.values()), *_UNSUITABLE)
     return LayoutQuestion(operands, steps[-1].result, steps)
 
 
@@ -145,13 +153,14 @@ def _parse_layout(fields: FormFields, field: str) -> Any:
         raise FieldError(field, "the layout is missing; write one, such as (4,8):(8,1) or Sw<3,0,3> o (8,8):(8,1)")
     if len(text) > MAX_TEXT:
         raise FieldError(field, f"the layout has {len(text)} characters; use at most {MAX_TEXT}")
+    parsed: Any = attribute_errors(field, lambda: _parse_text(fields, field), *_UNSUITABLE)
+    return attribute_errors(field, lambda: getattr(parsed, "memory_layout", parsed), *_UNSUITABLE)
+
+
+def _parse_text(fields: FormFields, field: str) -> object:
+    """Return the object that the text in a field describes, in the shape of the form if it has none of its own."""
     shape = parse_integers(fields, "extents", "8x8") or None if field == "notation" else None
-
-    return _attribute(field, lambda: _memory_layout(parse_with_spare_shape(text, shape)))
-
-
-def _memory_layout(parsed: object) -> Any:
-    return getattr(parsed, "memory_layout", parsed)
+    return parse_with_spare_shape(fields[field].strip(), shape)
 
 
 def _parse_operand(fields: FormFields, field: str) -> Any:
@@ -179,18 +188,13 @@ def _split_parts(text: str) -> list[str]:
     return [part.strip() for part in parts]
 
 
-def _attribute(field: str, make: Callable[[], Made]) -> Made:
-    try:
-        return make()
-    except FieldError:
-        raise
-    except (TilewrightError, TypeError, RecursionError) as problem:
-        raise FieldError(field, str(problem)) from None
-
-
 def _result_picture(fields: FormFields, layout: object) -> Scene:
     sides = {} if isinstance(layout, Linear) else {"side": MAX_SIDE, **bank_options(layout, _parse_itemsize(fields))}
-    return _attribute("notation", lambda: attribute_scene(fields, lambda options: scene_of(layout, **sides, **options)))
+
+    def draw() -> Scene:
+        return attribute_scene(fields, lambda options: scene_of(layout, **sides, **options))
+
+    return attribute_errors("notation", draw, *_UNSUITABLE)
 
 
 def _draw_operand(operand: object) -> dict[str, Any]:
@@ -242,9 +246,7 @@ def _parse_itemsize(fields: FormFields) -> int | None:
         if str(itemsize) not in ITEM_SIZES:
             raise FieldError("itemsize", f"an element has {', '.join(ITEM_SIZES[1:])} bytes, got {itemsize}")
         return itemsize
-    return getattr(
-        parse_with_spare_shape(fields["notation"], parse_integers(fields, "extents", "8x8") or None), "itemsize", None
-    )
+    return getattr(_parse_text(fields, "notation"), "itemsize", None)
 
 
 def _find_remedy(memory: Any, threads: Any, itemsize: int | None) -> dict[str, str] | None:
@@ -268,15 +270,14 @@ def _translate(layout: object, fields: FormFields) -> list[dict[str, str]]:
 
     `assumed` is the element type of a notation that needs one, where the text of the layout states none.
     """
-    text, texts = fields.get("notation", ""), []
-    parsed = parse_with_spare_shape(text, parse_integers(fields, "extents", "8x8") or None)
+    texts, parsed = [], _parse_text(fields, "notation")
     for name in writable_notations():
         try:
             options = element_options(parsed, name)
             spelled = write(layout, name, **options)
         except TilewrightError:
             continue
-        if spelled != text.strip():
+        if spelled != fields["notation"].strip():
             assumed = TYPED[name] if name in TYPED and not options else ""
             texts.append({"name": name, "text": spelled, "assumed": assumed})
     return texts

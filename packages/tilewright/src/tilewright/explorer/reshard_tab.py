@@ -14,7 +14,7 @@ from ..views.animation import animate, draw_frames
 from ..views.html import panel_markup
 from ..views.scene import Scene
 from ..views.scenes.reshards import reshard_facts, reshard_scene
-from .form import FieldError, FormFields, parse_mesh, parse_spec, require_drawable, require_placement
+from .form import FieldError, FormFields, parse_mesh, parse_spec, require_placement
 
 TARGET_FIELDS = ("memory", "buffer", "grid", "shard", "orientation", "distribution")  # with "to_" before them
 MAX_PLAYED = 1 << 16  # requests that are drawn as frames
@@ -52,7 +52,7 @@ def parse_reshard(fields: FormFields) -> ReshardPlan:
     >>> parse_reshard({"shape": "64x64", "chip": "n150", "to_buffer": "l1"}).total_bytes
     8192
     """
-    source = require_placement(require_drawable(parse_spec(fields)))
+    source = require_placement(parse_spec(fields))
     if source.num_pages > MAX_PAGES:
         raise FieldError(
             "shape", f"{source.num_pages} pages are too many to plan here (at most {MAX_PAGES}); use tilewright reshard"
@@ -131,28 +131,10 @@ def play_reshard(fields: FormFields) -> dict[str, Any]:
     return {"panels": panel_markup(animation.scene, drawings), "frames": frames}
 
 
-def flows_picture(fields: FormFields) -> Scene:
-    """Return the chip with the flows of the reshard in the form.
+def draw_reshard(fields: FormFields, view: str) -> Scene:
+    """Return a `view` of the reshard in the form: its flows on the chip, the load of the links, or the timeline.
 
-    >>> flows_picture({"shape": "64x64", "chip": "n150", "to_buffer": "l1"}).panels[0].title
+    >>> draw_reshard({"shape": "64x64", "chip": "n150", "to_buffer": "l1"}, "map").panels[0].title
     'flows'
     """
-    return reshard_scene(parse_reshard(fields), view="map")
-
-
-def links_picture(fields: FormFields) -> Scene:
-    """Return the load of the links by the reshard in the form.
-
-    >>> links_picture({"shape": "64x64", "chip": "n150", "to_buffer": "l1"}).panels[0].title
-    'NOC_0 +x, to the right'
-    """
-    return reshard_scene(parse_reshard(fields), view="links")
-
-
-def timeline_picture(fields: FormFields) -> Scene:
-    """Return the timeline of the estimate for the reshard in the form.
-
-    >>> timeline_picture({"shape": "64x64", "chip": "n150", "to_buffer": "l1"}).panels[0].unit
-    'cycles'
-    """
-    return reshard_scene(parse_reshard(fields), view="timeline")
+    return reshard_scene(parse_reshard(fields), view=view)

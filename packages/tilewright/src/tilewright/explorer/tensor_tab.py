@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import pairwise
 from math import prod
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._text import spell_extents
-from ..errors import OutOfMemory, TilewrightError
+from ..errors import OutOfMemory
 from ..memory import Allocator, TensorSpec, explain, explain_address, fit, format_devices, placement_violations
 from ..tiling import Schedule, Tiler
 from ..views.scene import Fact, Scene
@@ -23,6 +24,7 @@ from ..views.scenes.placements import page_scene, spec_scene
 from .form import (
     FieldError,
     FormFields,
+    attribute_errors,
     attribute_scene,
     parse_bytes,
     parse_device,
@@ -33,7 +35,6 @@ from .form import (
     parse_scene_options,
     parse_spec,
     render_for_page,
-    require_drawable,
     require_placement,
     spec_arguments,
     spell_mesh,
@@ -203,14 +204,11 @@ def describe_core(fields: FormFields) -> dict[str, Any]:
     >>> describe_core({**words, "core": "1,0"})["rows"][0]["pages"]
     '4 to 7'
     """
-    spec = require_placement(require_drawable(parse_spec(fields)))
+    spec = require_placement(parse_spec(fields))
     chip, buffer = spec.known_chip, spec.memory.buffer_type
     if fields.get("core"):
         core = (*parse_integers(fields, "core", "0,0", 2), 0)[:2]
-        try:
-            bank = chip.bank_of(core, buffer)
-        except TilewrightError as problem:
-            raise FieldError("core", str(problem)) from None
+        bank = attribute_errors("core", lambda: chip.bank_of(core, buffer))
     else:
         bank = _parse_bank(fields, spec)
     if spec.num_pages > MAX_LISTED:
@@ -225,6 +223,7 @@ def describe_core(fields: FormFields) -> dict[str, Any]:
     pages = np.flatnonzero(table.bank == bank)
     pages = pages[np.argsort(table.address[pages], kind="stable")]
     owner = chip.core_of(bank, buffer)
+    rows, num_runs = _page_rows(spec, pages, table.address[pages])
     return {
         "bank": bank,
         "core": f"{owner.x},{owner.y}" if buffer.is_l1 else None,
@@ -232,27 +231,20 @@ def describe_core(fields: FormFields) -> dict[str, Any]:
         "pages": len(pages),
         "bytes": len(pages) * spec.aligned_page_bytes,
         "bank_bytes": chip.bank_bytes(buffer),
-        "rows": _page_rows(spec, pages, table.address[pages]),
-        "more": max(0, _run_starts(pages, table.address[pages], spec).size - MAX_ROWS),
+        "rows": rows,
+        "more": max(0, num_runs - MAX_ROWS),
     }
 
 
-def _run_starts(pages: NDArray[np.int64], address: NDArray[np.int64], spec: TensorSpec) -> NDArray[np.int64]:
-    """Return where each run of consecutive pages at consecutive addresses starts."""
-    if not len(pages):
-        return np.zeros(0, dtype=np.int64)
+def _page_rows(
+    spec: TensorSpec, pages: NDArray[np.int64], address: NDArray[np.int64]
+) -> tuple[list[dict[str, Any]], int]:
+    """Return the first runs of consecutive pages at consecutive addresses, and the number of all runs."""
     broken = (np.diff(pages) != 1) | (np.diff(address) != spec.aligned_page_bytes)
-    return np.concatenate([[0], np.flatnonzero(broken) + 1])
-
-
-def _page_rows(spec: TensorSpec, pages: NDArray[np.int64], address: NDArray[np.int64]) -> list[dict[str, Any]]:
-    starts = _run_starts(pages, address, spec)
-    if not starts.size:
-        return []
-    ends = np.append(starts[1:], len(pages))
+    starts = [0, *(np.flatnonzero(broken) + 1).tolist()] if len(pages) else []
     shards = np.asarray(spec.paging.shard_table()[0]) if spec.memory.is_sharded else None
     rows = []
-    for start, end in zip(starts[:MAX_ROWS].tolist(), ends[:MAX_ROWS].tolist(), strict=True):
+    for start, end in pairwise([*starts, len(pages)][: MAX_ROWS + 1]):
         first, last = int(pages[start]), int(pages[end - 1])
         rows.append(
             {
@@ -264,7 +256,7 @@ def _page_rows(spec: TensorSpec, pages: NDArray[np.int64], address: NDArray[np.i
                 "end": int(address[end - 1]) + spec.aligned_page_bytes,
             }
         )
-    return rows
+    return rows, len(starts)
 
 
 def _page_origin(spec: TensorSpec, page: int) -> str:
@@ -279,7 +271,7 @@ def placement_picture(fields: FormFields) -> Scene:
     >>> len(placement_picture({"shape": "64x64", "chip": "n150"}).panels)
     2
     """
-    spec = require_placement(require_drawable(parse_spec(fields)))
+    spec = require_placement(parse_spec(fields))
     return attribute_scene(fields, lambda options: spec_scene(spec, side=MAX_SIDE, **options))
 
 
@@ -302,7 +294,7 @@ def memory_picture(fields: FormFields) -> Scene:
     >>> memory_picture({"shape": "64x64", "buffer": "l1", "chip": "n150"}).panels[0].unit
     'bytes'
     """
-    spec = require_placement(require_drawable(parse_spec(fields)))
+    spec = require_placement(parse_spec(fields))
     allocator = Allocator(spec.known_chip)
     block = allocator.allocate(spec)
     names = {block.number: f"{spell_extents(spec.shape.logical)} {spec.dtype}"}
@@ -311,11 +303,7 @@ def memory_picture(fields: FormFields) -> Scene:
         circular_block = allocator.reserve(allocator.start_address("l1"), circular, "l1")
         names[circular_block.number] = "circular buffers"
     return memory_scene(
-        allocator,
-        buffer_type=spec.memory.buffer_type,
-        names=names,
-        whole=bool(circular),
-        **parse_scene_options(fields),
+        allocator, buffer_type=spec.memory.buffer_type, names=names, whole=bool(circular), **parse_scene_options(fields)
     )
 
 
@@ -339,10 +327,7 @@ def pipeline_tiler(fields: FormFields) -> Tiler:
         tile = (1,) * (len(shape) - len(tile)) + tile
     overlap = parse_integer(fields, "overlap", 0)
     halo = (0,) * (len(shape) - min(2, len(shape))) + (overlap,) * min(2, len(shape))
-    try:
-        return Tiler(shape, tile, overlap=halo)
-    except TilewrightError as problem:
-        raise FieldError("tile_moved", str(problem)) from None
+    return attribute_errors("tile_moved", lambda: Tiler(shape, tile, overlap=halo))
 
 
 def _default_tile(spec: TensorSpec) -> tuple[int, ...]:
@@ -379,10 +364,8 @@ def schedule_picture(fields: FormFields) -> Scene:
     tiles = tiler.count
     if not tiles:
         raise FieldError("shape", "the tensor has no elements; give every dimension at least 1")
-    try:
-        schedule = Schedule(scheme, min(tiles, 1 << 40), depth=2 if scheme == "double" else depth)
-    except TilewrightError as problem:
-        raise FieldError("scheme", str(problem)) from None
+    depth = 2 if scheme == "double" else depth
+    schedule = attribute_errors("scheme", lambda: Schedule(scheme, min(tiles, 1 << 40), depth=depth))
     scene = schedule_scene(schedule, times=times, tiles=MAX_TILES_DRAWN)
     return replace(scene, facts=(*scene.facts, _buffer_fact(parse_spec(fields), tiler, schedule)))
 

@@ -15,15 +15,16 @@ from uuid import uuid4
 import numpy as np
 
 from .._files import replace_file, replace_folder
-from ..errors import FileFormatError
+from ..errors import FileFormatError, FormatError
 from ..formats import FormatLike, format_of
-from .npy import read_npy_layout
-from .remote_array import RemoteNpy, open_remote_file, open_url_store, reject_read_only
+from .npy import read_npy, read_npy_layout
+from .remote_file import RemoteFile, open_object_store, uses_obstore
 from .source import ArrayName, FilePath, SourceFile, import_library, parse_array_name
 from .stored_tensor import validate_extents
 
 DtypeLike: TypeAlias = "FormatLike | np.dtype[Any]"
 
+READ_ONLY_SCHEMES = ("http", "https")
 CHUNK_BYTES = 4 << 20
 """Bytes that the chunks of a new array have at most, unless they are given."""
 
@@ -44,7 +45,7 @@ def open_array(
     """
     name = parse_array_name(path)
     if writing:
-        reject_read_only(name)
+        _reject_read_only(name)
     array = _open_named(name, shape, dtype, writing)
     if shape is not None and tuple(shape) != tuple(array.shape):
         raise FileFormatError(f"{name.text} has shape {list(array.shape)}, got {list(shape)}; leave the shape out")
@@ -95,11 +96,11 @@ def create_array(
     (['a.npy'], 42)
     """
     name, extents, scalar_dtype = parse_array_name(path), tuple([int(n) for n in shape]), as_scalar_dtype(dtype)
-    reject_read_only(name)
+    _reject_read_only(name)
     if name.kind == "zarr":
         chunk_shape = tuple(chunks) if chunks else default_chunks(extents, scalar_dtype.itemsize)
         if not name.is_local:
-            yield _create_zarr(name, open_url_store(name, writing=True), extents, scalar_dtype, chunk_shape, shards)
+            yield _create_zarr(name, _open_url_store(name, writing=True), extents, scalar_dtype, chunk_shape, shards)
             return
         with replace_folder(Path(name.path)) as folder:
             yield _create_zarr(name, str(folder), extents, scalar_dtype, chunk_shape, shards)
@@ -129,14 +130,53 @@ def default_chunks(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
     return tuple(chunks)
 
 
+def _reject_read_only(name: ArrayName) -> None:
+    """Raise if nothing can be written behind a URL."""
+    if name.scheme in READ_ONLY_SCHEMES:
+        raise FileFormatError(f"{name.text}: web servers are read only; write to a file or an object store")
+
+
+class RemoteNpy:
+    """An `.npy` file behind a URL, which reads the bytes of the boxes it is sliced with; it cannot be written.
+
+    Args:
+        url: its address.
+    """
+
+    is_parallel = is_remote = True
+
+    def __init__(self, url: str) -> None:
+        try:
+            self._tensor = read_npy(RemoteFile(url), url)
+            self.shape, self.dtype, self.store_key = self._tensor.shape, self._tensor.dtype, ("url", url)
+        except (FileFormatError, FormatError) as problem:
+            raise FileFormatError(f"{url}: {problem}") from None
+
+    def __getitem__(self, box: object) -> np.ndarray[Any, Any]:
+        return self._tensor.read(box)
+
+
+def _open_url_store(name: ArrayName, writing: bool) -> Any:
+    """Return the argument of zarr for a URL: a store of obstore, or the URL itself, which it opens through fsspec.
+
+    obstore serves object stores and web servers, fsspec these and all else (`memory://`, `ftp://`, ...). Both find
+    their credentials in the environment, as the tools of the cloud do. obstore is used where it knows the scheme.
+    """
+    zarr = import_library("zarr", name.text)
+    if uses_obstore(name.scheme) and hasattr(zarr.storage, "ObjectStore"):
+        store = open_object_store(name.path, name.text)
+        return zarr.storage.ObjectStore(store, read_only=not writing)
+    import_library("fsspec", name.text)
+    return name.path
+
+
 def _open_zarr(name: ArrayName, writing: bool) -> Any:
     zarr = import_library("zarr", name.text)
     if name.is_local and not os.path.exists(name.path):
         raise FileNotFoundError(2, "No such file or directory", name.path)
     try:
-        if name.is_local:
-            return zarr.open_array(name.path, mode="r+" if writing else "r")
-        return zarr.open_array(open_url_store(name, writing), mode="r+" if writing else "r")
+        store = name.path if name.is_local else _open_url_store(name, writing)
+        return zarr.open_array(store, mode="r+" if writing else "r")
     except ImportError as problem:  # fsspec has many parts
         raise ModuleNotFoundError(
             f"{name.text} needs a library that is not installed: {problem}; pip install 'tilewright[remote]'"
@@ -166,10 +206,7 @@ def _create_zarr(
 
 def _open_hdf5(name: ArrayName, writing: bool) -> Any:
     h5py = import_library("h5py", name.text)
-    try:
-        file = h5py.File(name.path if name.is_local else open_remote_file(name), "r+" if writing else "r")
-    except OSError as problem:
-        raise FileFormatError(f"{name.path} cannot be opened as an HDF5 file: {problem}") from problem
+    file = _open_h5py(name, "r+" if writing else "r")
     dataset = file.get(name.dataset)
     if not isinstance(dataset, h5py.Dataset):
         names: list[str] = []
@@ -180,6 +217,15 @@ def _open_hdf5(name: ArrayName, writing: bool) -> Any:
     return dataset
 
 
+def _open_h5py(name: ArrayName, mode: str) -> Any:
+    h5py, path = import_library("h5py", name.text), name.path
+    try:
+        file = path if name.is_local else import_library("fsspec", name.text).open(path, "rb").open()
+        return h5py.File(file, mode)
+    except OSError as problem:
+        raise FileFormatError(f"{path} cannot be opened as an HDF5 file: {problem}") from problem
+
+
 @contextmanager
 def _create_hdf5(
     name: ArrayName, shape: tuple[int, ...], dtype: np.dtype[Any], chunks: Sequence[int] | None
@@ -187,10 +233,7 @@ def _create_hdf5(
     """Yield a new dataset under a draft name, which it loses when the context ends without an error."""
     h5py = import_library("h5py", name.text)
     is_new = not os.path.exists(name.path)
-    try:
-        file = h5py.File(name.path, "a")
-    except OSError as problem:
-        raise FileFormatError(f"{name.path} cannot be opened as an HDF5 file: {problem}") from problem
+    file = _open_h5py(name, "a")
     draft = f"{name.dataset.rstrip('/')}.{uuid4().hex}"
     extents = tuple([max(1, min(c, n)) for c, n in zip(chunks, shape, strict=True)]) if chunks and prod(shape) else None
     try:
@@ -221,8 +264,7 @@ def as_scalar_dtype(dtype: DtypeLike) -> np.dtype[Any]:
     result = format_of(dtype)
     if result.has_blocks:
         raise FileFormatError(f"expected a scalar format for an array file, got block format {result}")
-    scalar_dtype: np.dtype[Any] = np.dtype(result.dtype)
-    return scalar_dtype
+    return np.dtype(result.dtype)
 
 
 def _map_new_array(draft: Path, file_kind: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:

@@ -21,15 +21,14 @@ from ..errors import FileFormatError
 from ..formats import GGML_TYPES, GgmlType, ScalarFormat, Singles, scalar_format_of, uint8
 from ..layout import Box
 from .quantized import QuantizedTensor
-from .source import SourceFile, resolve_inside
-from .stored_tensor import StoredTensor
+from .source import RangeReader, SourceFile, resolve_inside
+from .stored_tensor import Content, StoredTensor
 
 # The header of GGUF files, versions 2 and 3, little-endian, checked completely before any of it is used.
 
 MAGIC = b"GGUF"
 VERSIONS = (2, 3)
 MAX_HEADER_BYTES = 1 << 28  # the largest vocabularies take a tenth of it
-_FIRST_READ = 1 << 16
 _MAX_KEY_BYTES = (1 << 16) - 1  # the limit of the format
 _MAX_RANK = 4
 _MAX_ELEMENTS = 1 << 56
@@ -146,52 +145,16 @@ class GgufHeader:
     entries: tuple[GgufEntry, ...]
 
 
-class _Cursor:
-    """The bytes of a header, read as far as they are needed."""
-
-    def __init__(self, file: SourceFile) -> None:
-        self.file, self.at, self._data = file, 0, bytearray()
-
-    @property
-    def left(self) -> int:
-        """The bytes of the file that have not been taken."""
-        return self.file.size - self.at
-
-    def require(self, size: int, what: str) -> None:
-        """Raise unless the file has this many more bytes."""
-        if size > self.left:
-            raise FileFormatError(f"{what} at byte {self.at} needs {size} bytes, but only {self.left} follow")
-        if self.at + size > MAX_HEADER_BYTES:
-            raise FileFormatError(f"{what} reaches beyond byte {MAX_HEADER_BYTES}, the limit of a header")
-
-    def skip(self, size: int, what: str) -> None:
-        """Pass over some bytes."""
-        self.require(size, what)
-        self.at += size
-
-    def take(self, size: int, what: str) -> bytes:
-        """Return the next bytes."""
-        self.skip(size, what)
-        have = len(self._data)
-        if self.at > have:
-            more = min(max(self.at, 2 * have, _FIRST_READ), self.file.size)
-            self._data += self.file.read(have, more - have)
-        return bytes(self._data[self.at - size : self.at])
-
-    def integer(self, size: int, what: str) -> int:
-        """Return the next unsigned integer of this many bytes."""
-        return int.from_bytes(self.take(size, what), "little")
-
-    def text(self, what: str, max_bytes: int = MAX_HEADER_BYTES) -> str:
-        """Return the next text of at most this many bytes."""
-        size = self.integer(8, f"the length of {what}")
-        if size > max_bytes:
-            raise FileFormatError(f"{what} has {size} bytes, more than {max_bytes}")
-        data = self.take(size, what)
-        try:
-            return data.decode("utf-8")
-        except UnicodeDecodeError:
-            raise FileFormatError(f"{what} is not UTF-8: {data[:40]!r}") from None
+def _read_text(header: RangeReader, what: str, max_bytes: int = MAX_HEADER_BYTES) -> str:
+    """Return the next text of at most this many bytes."""
+    size = header.take_integer(8, f"the length of {what}")
+    if size > max_bytes:
+        raise FileFormatError(f"{what} has {size} bytes, more than {max_bytes}")
+    data = header.take(size, what)
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise FileFormatError(f"{what} is not UTF-8: {data[:40]!r}") from None
 
 
 def read_gguf_header(file: SourceFile) -> GgufHeader:
@@ -205,29 +168,31 @@ def read_gguf_header(file: SourceFile) -> GgufHeader:
     ...     read_gguf_header(SourceFile(path))
     GgufHeader(version=3, metadata={}, entries=())
     """
-    cursor = _Cursor(file)
-    version = _read_version(cursor)
-    tensors, pairs = cursor.integer(8, "the number of tensors"), cursor.integer(8, "the number of metadata pairs")
+    header = RangeReader(file, 0, min(file.size, MAX_HEADER_BYTES), "the header")
+    version = _read_version(header)
+    tensors = header.take_integer(8, "the number of tensors")
+    pairs = header.take_integer(8, "the number of metadata pairs")
     least = tensors * _LEAST_TENSOR_BYTES + pairs * _LEAST_PAIR_BYTES
-    cursor.require(least, f"a header of {tensors} tensors and {pairs} metadata pairs")
+    header.require(least, f"a header of {tensors} tensors and {pairs} metadata pairs")
     metadata: dict[str, GgufValue] = {}
     for _ in range(pairs):
-        key = cursor.text("a metadata key", _MAX_KEY_BYTES)
+        key = _read_text(header, "a metadata key", _MAX_KEY_BYTES)
         if key in metadata:
             raise FileFormatError(f"the metadata key {key[:80]!r} exists twice")
-        metadata[key] = _read_value(cursor, cursor.integer(4, f"the type of {key[:80]!r}"), f"metadata {key[:80]!r}")
+        number = header.take_integer(4, f"the type of {key[:80]!r}")
+        metadata[key] = _read_value(header, number, f"metadata {key[:80]!r}")
     alignment = _read_alignment(metadata)
-    listed = [_read_tensor(cursor) for _ in range(tensors)]
-    start = round_up(cursor.at, alignment)
+    listed = [_read_tensor(header) for _ in range(tensors)]
+    start = round_up(header.position, alignment)
     entries = tuple([_place_tensor(*fields, start, alignment, file.size) for fields in listed])
     _refuse_overlaps(entries)
     return GgufHeader(version, metadata, entries)
 
 
-def _read_version(cursor: _Cursor) -> int:
-    if cursor.left < 8 or cursor.take(4, "the magic") != MAGIC:
+def _read_version(header: RangeReader) -> int:
+    if header.left < 8 or header.take(4, "the magic") != MAGIC:
         raise FileFormatError("not a GGUF file: it does not start with 'GGUF'")
-    version = cursor.integer(4, "the version")
+    version = header.take_integer(4, "the version")
     if version in VERSIONS:
         return version
     if int.from_bytes(version.to_bytes(4, "little"), "big") in VERSIONS:
@@ -238,18 +203,18 @@ def _read_version(cursor: _Cursor) -> int:
     raise FileFormatError(f"GGUF version {version} is not supported; expected 2 or 3{remedy}")
 
 
-def _read_value(cursor: _Cursor, number: int, what: str, depth: int = 0) -> GgufValue:
+def _read_value(header: RangeReader, number: int, what: str, depth: int = 0) -> GgufValue:
     """Return the next value of metadata, of the type of a number."""
     if number not in _VALUE_TYPES:
         raise FileFormatError(f"{what} has unknown type {number}; known types: {', '.join(map(str, _VALUE_TYPES))}")
     if number == _STRING:
-        return cursor.text(what)
+        return _read_text(header, what)
     if number == _ARRAY:
         if depth == _MAX_DEPTH:
             raise FileFormatError(f"{what} is nested more than {_MAX_DEPTH} arrays deep")
-        return _read_array(cursor, what, depth + 1)
+        return _read_array(header, what, depth + 1)
     code = f"<{_VALUE_TYPES[number][1]}"
-    value: int | float = struct.unpack(code, cursor.take(struct.calcsize(code), what))[0]
+    value: int | float = struct.unpack(code, header.take(struct.calcsize(code), what))[0]
     if number == _BOOL:
         if value not in (0, 1):
             raise FileFormatError(f"{what} is a bool of value {value}; expected 0 or 1")
@@ -257,23 +222,23 @@ def _read_value(cursor: _Cursor, number: int, what: str, depth: int = 0) -> Gguf
     return value
 
 
-def _read_array(cursor: _Cursor, what: str, depth: int) -> GgufArray:
+def _read_array(header: RangeReader, what: str, depth: int) -> GgufArray:
     """Return the next array of metadata, with as many of its items as are remembered."""
-    number, count = cursor.integer(4, f"the item type of {what}"), cursor.integer(8, f"the length of {what}")
+    number, count = header.take_integer(4, f"the item type of {what}"), header.take_integer(8, f"the length of {what}")
     if number not in _VALUE_TYPES:
         raise FileFormatError(f"{what} is an array of unknown type {number}")
     name, code = _VALUE_TYPES[number]
     is_plain = number not in (_STRING, _ARRAY)
     size = struct.calcsize(f"<{code}") if is_plain else 8
-    cursor.require(count * size, f"{what}, an array of {count} items,")
+    header.require(count * size, f"{what}, an array of {count} items,")
     num_read = min(count, _MAX_ITEMS) if is_plain else count
     items = []
     for k in range(num_read):
-        item = _read_value(cursor, number, what, depth)
+        item = _read_value(header, number, what, depth)
         if k < _MAX_ITEMS:
             items.append(item)
     if is_plain:
-        cursor.skip((count - num_read) * size, what)
+        header.skip((count - num_read) * size, what)
     return GgufArray(name, count, tuple(items))
 
 
@@ -284,17 +249,17 @@ def _read_alignment(metadata: dict[str, GgufValue]) -> int:
     return value
 
 
-def _read_tensor(cursor: _Cursor) -> tuple[str, int, tuple[int, ...], int]:
+def _read_tensor(header: RangeReader) -> tuple[str, int, tuple[int, ...], int]:
     """Return the name, type, shape and offset of the next tensor."""
-    name = cursor.text("a tensor's name", _MAX_KEY_BYTES)
+    name = _read_text(header, "a tensor's name", _MAX_KEY_BYTES)
     what = f"tensor {name[:80]!r}"
-    rank = cursor.integer(4, f"the rank of {what}")
+    rank = header.take_integer(4, f"the rank of {what}")
     if rank > _MAX_RANK:
         raise FileFormatError(f"{what} has {rank} dimensions; GGUF allows {_MAX_RANK}")
-    shape = tuple([cursor.integer(8, f"the shape of {what}") for _ in range(rank)])[::-1]
+    shape = tuple([header.take_integer(8, f"the shape of {what}") for _ in range(rank)])[::-1]
     if prod([max(1, n) for n in shape]) > _MAX_ELEMENTS:  # an empty tensor may have any other extents
         raise FileFormatError(f"{what} has shape {list(shape)}, larger than {_MAX_ELEMENTS} elements")
-    number, offset = cursor.integer(4, f"the type of {what}"), cursor.integer(8, f"the offset of {what}")
+    number, offset = header.take_integer(4, f"the type of {what}"), header.take_integer(8, f"the offset of {what}")
     if number not in GGML_TYPES and number not in SCALAR_TYPES:
         _refuse_type(what, number)
     return name, number, shape, offset
@@ -404,7 +369,7 @@ class GgmlBlocks:
         return self.records.byte_range[0] + index // self.kind.elements * self.kind.nbytes, None
 
 
-def read_gguf(file: SourceFile) -> tuple[list[StoredTensor], dict[str, str]]:
+def read_gguf(file: SourceFile) -> Content:
     """Return the tensors of a GGUF `file`, and its metadata as text; for a model in several files, of all parts.
 
     >>> import tempfile

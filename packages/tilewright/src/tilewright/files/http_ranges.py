@@ -14,7 +14,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from functools import cache
-from typing import IO, Any
+from typing import IO
 from urllib.parse import urlsplit
 
 from ..errors import FileFormatError, TilewrightError, TransferError, UnreachableError
@@ -50,7 +50,7 @@ class _SafeRedirect(urllib.request.HTTPRedirectHandler):
         msg: str,
         headers: http.client.HTTPMessage,
         newurl: str,
-    ) -> Any:
+    ) -> urllib.request.Request | None:
         if urlsplit(newurl).scheme not in ("http", "https"):
             raise FileFormatError(f"{req.full_url} redirects to {newurl[:200]!r}, which is not on a web server")
         result = super().redirect_request(req, fp, code, msg, headers, newurl)

@@ -149,7 +149,7 @@ class Inspection(Drawable):
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     np.save(f"{folder}/x.npy", np.zeros((2, 3), np.float32))
     ...     found = inspect(folder)
-    ...     found.kind, [(each.name, each.shape, each.format) for each in found.tensors]
+    ...     found.kind, [(tensor.name, tensor.shape, tensor.format) for tensor in found.tensors]
     ('directory', [('x', (2, 3), 'float32')])
     """
 
@@ -243,7 +243,7 @@ class Inspection(Drawable):
         >>> import tempfile, numpy as np
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     np.savez(f"{folder}/m.npz", wq=np.zeros(2), wk=np.zeros(2), b=np.zeros(2))
-        ...     [each.name for each in inspect(folder).select(["w*"])]
+        ...     [tensor.name for tensor in inspect(folder).select(["w*"])]
         ['wq', 'wk']
         """
         names = select_names([tensor.name for tensor in self.tensors], list(patterns))
@@ -347,7 +347,7 @@ def inspect(
 
 
 def _summarize(tensor: StoredTensor) -> TensorFacts:
-    spec = tensor.spec
+    spec, sections = tensor.spec, tensor.sections
     padding = 0
     if spec is not None:
         stored = tensor.nbytes if tensor.mesh is None else len(tensor.parts) * spec.nbytes
@@ -363,13 +363,13 @@ def _summarize(tensor: StoredTensor) -> TensorFacts:
         padding,
         tensor.mesh,
         tensor.device_parts,
-        () if tensor.sections[0] is tensor else tuple([_describe_section(section) for section in tensor.sections]),
+        ()
+        if sections[0] is tensor
+        else tuple(
+            [StoredSection(part.name, part.shape, part.kind, str(part.path), part.byte_range) for part in sections]
+        ),
         tensor.problem,
     )
-
-
-def _describe_section(tensor: StoredTensor) -> StoredSection:
-    return StoredSection(tensor.name, tensor.shape, tensor.kind, str(tensor.path), tensor.byte_range)
 
 
 def _format_pair(key: str, value: str, width: int | None) -> str:

@@ -161,19 +161,15 @@ class ManifestEntry:
         listed = {name: source.to_json() for name, source in self.sources.items()}
         result: dict[str, Any] = {"source": listed[self.name]} if self.value is None else {"sources": listed}
         result |= {"spec": spec_to_json(self.spec), "output": self.output.to_json()}
-        if self.order is not None:
-            result["order"] = list(self.order)
-        if self.pad_value:
-            result["pad_value"] = self.pad_value
-        if self.value is not None:
-            result["value"] = self.value
-        if self.through:
-            result["through"] = list(self.through)
-        if self.mesh is not None:
-            result["mesh"] = self.mesh.to_json()
-        if self.exceptional:
-            result["exceptional"] = dict(self.exceptional)
-        return result
+        optional = {
+            "order": None if self.order is None else list(self.order),
+            "pad_value": self.pad_value or None,
+            "value": self.value,
+            "through": list(self.through) or None,
+            "mesh": None if self.mesh is None else self.mesh.to_json(),
+            "exceptional": dict(self.exceptional) or None,
+        }
+        return result | {key: value for key, value in optional.items() if value is not None}
 
     @classmethod
     def from_json(cls, name: str, data: object) -> ManifestEntry:
@@ -332,7 +328,8 @@ def open_converted_tensor(path: Path, name: str, entry: ManifestEntry, to: str) 
     if to == "tensorbin":
         tensor = read_tensorbin_tensor(path, name)
         whole = entry.spec.shape.logical if entry.mesh is None else entry.mesh.global_shape
-        matches = (tensor.host, tensor.shape) == (drop_chip(entry.spec), whole)
+        spec = entry.spec if entry.spec.chip is None else entry.spec.with_chip(None)  # the file has none
+        matches = (tensor.host, tensor.shape) == (spec, whole)
     elif to == "npy":
         tensor = reinterpret_format(read_npy(path, name), entry.spec.dtype)
         matches = tensor.shape == entry.spec.shape.logical
@@ -344,15 +341,6 @@ def open_converted_tensor(path: Path, name: str, entry: ManifestEntry, to: str) 
     if not matches:
         raise FileFormatError(f"the file holds {tensor.host}, but the manifest says {entry.spec}")
     return tensor if entry.order is None else replace(tensor, source_order=entry.order)
-
-
-def drop_chip(spec: TensorSpec) -> TensorSpec:
-    """Return a spec without its chip, which tensorbin files do not store.
-
-    >>> drop_chip(TensorSpec((4, 4), chip="n150"))
-    TensorSpec((4, 4), 'bfloat16', 'row_major')
-    """
-    return spec if spec.chip is None else spec.with_chip(None)
 
 
 def reinterpret_format(tensor: StoredTensor, element: Format) -> StoredTensor:

@@ -24,7 +24,7 @@ from .._json import expect_integer
 from ..errors import FileFormatError, FormatError
 from ..formats import ScalarFormat, find_scalar_format, format_of
 from .source import FilePath, SourceFile, as_source_file, import_library
-from .stored_tensor import StoredTensor
+from .stored_tensor import Content, StoredTensor
 
 # The members of zip files: where their bytes are, and compressed ones unpacked to a temporary file.
 
@@ -159,7 +159,7 @@ class UnpackedFile(SourceFile):
 
     A subclass has a `_copy_to`, which writes them.
 
-    >>> [each.__name__ for each in UnpackedFile.__subclasses__()][:1]
+    >>> [class_.__name__ for class_ in UnpackedFile.__subclasses__()][:1]
     ['UnpackedMember']
     """
 
@@ -381,23 +381,22 @@ def read_npy(path: FilePath | SourceFile, name: str) -> StoredTensor:
     return make_npy_tensor(name, file, 0, file.read(0, min(file.size, MAX_NPY_HEADER)), file.size)
 
 
-def read_npz(path: FilePath | SourceFile) -> list[StoredTensor]:
-    """Return the tensors of an `.npz` file; compressed ones are unpacked to a temporary file when they are read.
+def read_npz(file: SourceFile) -> Content:
+    """Return the tensors of an `.npz` `file`; compressed ones are unpacked to a temporary file when they are read.
 
     >>> import tempfile
     >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     np.savez(Path(folder, "x.npz"), a=np.zeros(3), b=np.ones((2, 2)))
-    ...     [(tensor.name, tensor.shape) for tensor in read_npz(Path(folder, "x.npz"))]
+    ...     [(tensor.name, tensor.shape) for tensor in read_npz(SourceFile(Path(folder, "x.npz")))[0]]
     [('a', (3,)), ('b', (2, 2))]
     """
-    file = as_source_file(path)
     with open_zip(file) as archive:
         members = [info for info in archive.infolist() if not info.is_dir()]
         ranges = find_member_ranges(members, file)
         result = [_open_member(archive, info, file, begin) for info, (begin, _) in zip(members, ranges, strict=True)]
         reject_overlaps(ranges)
-    return result
+    return result, {}
 
 
 def _open_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, file: SourceFile, begin: int) -> StoredTensor:
@@ -438,30 +437,30 @@ def _open_datasets(file: SourceFile, start: int, end: int) -> Iterator[Any]:
         raise FileFormatError(f"cannot read the HDF5 file: {str(problem)[:200]}") from None
 
 
-def read_hdf5(path: FilePath | SourceFile, others: dict[str, str] | None = None) -> list[StoredTensor]:
-    """Return the datasets of an HDF5 file, or of the weights of a Keras model at `path`, by their paths.
+def read_hdf5(file: SourceFile) -> Content:
+    """Return the datasets of an HDF5 `file`, or of the weights of a Keras model, by their paths.
 
-    Texts and records are left out, and noted in `others`.
+    Texts and records are not among them; they are the second result.
 
     >>> import tempfile
     >>> h5py = import_library("h5py", "x.h5")
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with h5py.File(f"{folder}/x.h5", "w") as opened:
     ...         opened["dense/kernel"] = np.arange(3)
-    ...     [(each.name, each.read().tolist()) for each in read_hdf5(f"{folder}/x.h5")]
+    ...     [(tensor.name, tensor.read().tolist()) for tensor in read_hdf5(SourceFile(f"{folder}/x.h5"))[0]]
     [('dense/kernel', [0, 1, 2])]
     """
-    file = as_source_file(path)
     start, end = 0, file.size
     if file.read(0, min(file.size, len(ZIP_START))) == ZIP_START:
         file, start, end = _find_keras_weights(file)
     result: list[StoredTensor] = []
+    others: dict[str, str] = {}
 
     def add(name: str, item: object) -> None:
         if isinstance(item, h5py.Dataset):
             tensor = _make_tensor(name, item, file, start, end)
             result.extend([] if tensor is None else [tensor])
-            if tensor is None and others is not None:
+            if tensor is None:
                 others[name] = "empty" if item.shape is None else f"elements of type {item.dtype}"
             if len(result) > _MAX_DATASETS:
                 raise FileFormatError(f"the file has more than {_MAX_DATASETS} datasets")
@@ -469,7 +468,7 @@ def read_hdf5(path: FilePath | SourceFile, others: dict[str, str] | None = None)
     h5py = import_library("h5py", str(file.path))
     with _open_datasets(file, start, end) as opened:
         opened.visititems(add)  # which does not follow links to other files
-    return result
+    return result, others
 
 
 def _find_keras_weights(file: SourceFile) -> tuple[SourceFile, int, int]:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from ..errors import FileFormatError
 from ..formats import SCALAR_FORMATS, ScalarFormat
-from .source import ArraySource, FilePath, RangeReader, SourceFile, as_source_file
-from .stored_tensor import StoredTensor
+from .source import ArraySource, RangeReader, SourceFile
+from .stored_tensor import Content, StoredTensor
 
 # The wire format of protocol buffers: the fields of a message, one after the other, without its schema.
 
@@ -47,7 +47,7 @@ def read_fields(file: SourceFile, start: int, end: int, name: str) -> Iterator[W
     >>> with tempfile.NamedTemporaryFile() as draft:
     ...     _ = draft.write(b"\\x08\\x96\\x01\\x12\\x02hi")
     ...     draft.flush()
-    ...     [(each.number, each.value, each.start) for each in read_fields(SourceFile(draft.name), 0, 7, "x")]
+    ...     [(field.number, field.value, field.start) for field in read_fields(SourceFile(draft.name), 0, 7, "x")]
     [(1, 150, 1), (2, 2, 5)]
     """
     source = RangeReader(file, start, end, name)
@@ -115,8 +115,7 @@ def _decode_block(parts: NDArray[np.uint8], ends: NDArray[np.intp], name: str) -
         raise FileFormatError(f"{name} has an integer of more than 64 bits")
     shifts = (np.arange(len(parts)) - np.repeat(starts, lengths)) * 7
     bits = (parts & 0x7F).astype(np.uint64) << shifts.astype(np.uint64)
-    result: NDArray[np.uint64] = np.add.reduceat(bits, starts)
-    return result
+    return np.add.reduceat(bits, starts)
 
 
 _GRAPH = 7  # the field of a model
@@ -171,21 +170,21 @@ _KINDS: dict[int, _Kind] = {
 }
 
 
-def read_onnx(path: FilePath | SourceFile, others: dict[str, str] | None = None) -> list[StoredTensor]:
-    """Return the initialisers of an ONNX model at `path`; those that are texts are left out, and noted in `others`.
+def read_onnx(file: SourceFile) -> Content:
+    """Return the initialisers of the ONNX model in a `file`, and those that are texts, which are left out.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with open(f"{folder}/x.onnx", "wb") as file:
     ...         _ = file.write(b"\\x08\\x0a\\x3a\\x0d\\x2a\\x0b\\x08\\x02\\x10\\x02\\x42\\x01w\\x4a\\x02\\x05\\x06")
-    ...     [(each.name, each.read().tolist()) for each in read_onnx(f"{folder}/x.onnx")]
+    ...     [(tensor.name, tensor.read().tolist()) for tensor in read_onnx(SourceFile(f"{folder}/x.onnx"))[0]]
     [('w', [5, 6])]
     """
-    file = as_source_file(path)
     graphs = [graph for graph in read_fields(file, 0, file.size, "the model") if graph.number == _GRAPH]
     if len(graphs) != 1 or graphs[0].wire_type != BYTES:
         raise FileFormatError(f"not an ONNX model: expected one graph, got {len(graphs)}")
     beside: dict[str, SourceFile] = {}
+    others: dict[str, str] = {}
     result = []
     for field in read_fields(file, graphs[0].start, graphs[0].end, "the graph"):
         if field.number == _SPARSE_INITIALIZER:
@@ -194,11 +193,11 @@ def read_onnx(path: FilePath | SourceFile, others: dict[str, str] | None = None)
             message = _TensorMessage(file, field)
             tensor = message.make_tensor(beside)
             result += [] if tensor is None else [tensor]
-            if tensor is None and others is not None:
+            if tensor is None:
                 others[message.name] = "texts"
             if len(result) > _MAX_INITIALIZERS:
                 raise FileFormatError(f"the model has more than {_MAX_INITIALIZERS} initialisers")
-    return result
+    return result, others
 
 
 class _TensorMessage:

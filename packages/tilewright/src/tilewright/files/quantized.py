@@ -72,7 +72,7 @@ class QuantizationConfig:
     def values(self, get: Callable[[WeightScheme], Any]) -> list[Any]:
         """Return the values that schemes have for something, each once.
 
-        >>> QuantizationConfig("fp8", (WeightScheme(bits=4), WeightScheme(bits=8))).values(lambda each: each.bits)
+        >>> QuantizationConfig("fp8", (WeightScheme(bits=4), WeightScheme(bits=8))).values(lambda tensor: tensor.bits)
         [4, 8]
         """
         return [value for value in dict.fromkeys(map(get, self.schemes)) if value is not None]
@@ -243,8 +243,7 @@ class SmallFloats:
         codes = self.codes.read_stored(box)
         element: ElementName = "float8_e4m3fnuz" if self.name == "float8_e4m3fnuz" else "float8_e5m2fnuz"
         table = decode_e8m0(_BYTES) if self.name == "float8_e8m0fnu" else CodeTable(element, 8).numbers()
-        result: Singles = np.take(table, codes, out=out)
-        return result
+        return np.take(table, codes, out=out)
 
     def locate(self, at: tuple[int, ...]) -> tuple[int, int | None]:
         """Return the file offset of the element `at` a coordinate; it has no scale."""
@@ -526,7 +525,7 @@ def join_sections(
     >>> import numpy as np
     >>> from tilewright.files.tensor_file import store_arrays
     >>> stored = store_arrays({"w": np.ones((2, 2), np.int8), "w_scale": np.full((2, 1), 0.5, np.float32)})
-    >>> [(each.name, each.read().tolist()) for each in join_sections(list(stored.values()), lambda: None)]
+    >>> [(tensor.name, tensor.read().tolist()) for tensor in join_sections(list(stored.values()), lambda: None)]
     [('w', [[0.5, 0.5], [0.5, 0.5]])]
     """
     by_name = {tensor.name: tensor for tensor in tensors}

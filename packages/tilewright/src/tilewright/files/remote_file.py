@@ -154,7 +154,7 @@ def uses_obstore(scheme: str) -> bool:
     return scheme in OBJECT_SCHEMES and find_spec("obstore") is not None
 
 
-def open_object_store(url: str, name: str) -> Any:
+def open_object_store(url: str, name: str) -> object:
     """Return the store of obstore at a URL; `name` is the array that needs it."""
     options = {"client_options": {"allow_http": True}} if url.startswith("http:") else {}
     return import_library("obstore.store", name).from_url(url, **options)

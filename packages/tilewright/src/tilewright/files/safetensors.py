@@ -24,7 +24,7 @@ from ..errors import FileFormatError
 from ..formats import SCALAR_FORMATS, ScalarFormat, format_of
 from .source import FilePath, SourceFile, as_source_file, validate_tensor_name
 from .spec_json import spec_from_json
-from .stored_tensor import StoredTensor
+from .stored_tensor import Content, StoredTensor
 
 MAX_HEADER_BYTES = 100_000_000  # the limit of the format
 SIZE_BYTES = 8
@@ -143,7 +143,7 @@ def _parse_offsets(value: object, name: str) -> tuple[int, int]:
     return start, end
 
 
-def read_safetensors(path: FilePath | SourceFile) -> tuple[list[StoredTensor], dict[str, str]]:
+def read_safetensors(path: FilePath | SourceFile) -> Content:
     """Return the tensors of a safetensors file, and its metadata; tensors that `convert` wrote have their spec.
 
     >>> import tempfile
@@ -257,7 +257,11 @@ def sample_model(layers: int = 2) -> dict[str, Array]:
     outliers, which are hard for block formats.
 
     >>> model = sample_model()
-    >>> len(model), model["layers.0.mlp.up.weight"].shape, round(sum(each.nbytes for each in model.values()) / 1e6, 1)
+    >>> (
+    ...     len(model),
+    ...     model["layers.0.mlp.up.weight"].shape,
+    ...     round(sum(values.nbytes for values in model.values()) / 1e6, 1),
+    ... )
     (18, (768, 192), 4.3)
     """
     result: dict[str, Array] = {

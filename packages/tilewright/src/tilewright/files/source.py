@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from itertools import repeat
 from pathlib import Path, PurePath
+from types import ModuleType
 from typing import Any, TypeAlias
 from urllib.parse import quote, unquote, urlsplit
 
@@ -353,7 +354,7 @@ def _read_at(handle: int, offset: int, part: memoryview) -> int:
     return len(result)
 
 
-def read_json(path: FilePath | SourceFile, name: str, max_bytes: int) -> Any:
+def read_json(path: FilePath | SourceFile, name: str, max_bytes: int) -> object:
     """Return the parsed JSON of the file at `path`, which must not be larger than `max_bytes`; `name` is for messages.
 
     >>> import tempfile
@@ -446,42 +447,58 @@ class RangeReader:
         self.position, self.end, self._file, self._name = start, end, file, name
         self._data, self._begin = b"", start  # the bytes from `_begin` on
 
-    def take(self, size: int) -> bytes:
-        """Return the next `size` bytes.
+    @property
+    def left(self) -> int:
+        """The number of bytes that have not been taken.
+
+        >>> RangeReader(SourceFile(__file__), 2, 100, "the header").left
+        98
+        """
+        return self.end - self.position
+
+    def require(self, size: int, what: str = "") -> None:
+        """Raise unless `size` more bytes follow; `what` is what messages call them, by default the range.
+
+        >>> RangeReader(SourceFile(__file__), 2, 100, "the header").require(98)
+        """
+        if size > self.left:
+            until = "" if self.end == self._file.size else f" up to byte {self.end}"
+            raise FileFormatError(
+                f"{what or self._name} at byte {self.position} needs {size} bytes, but only {self.left} follow{until}"
+            )
+
+    def take(self, size: int, what: str = "") -> bytes:
+        """Return the next `size` bytes; `what` is as in `require`.
 
         >>> RangeReader(SourceFile(__file__), 2, 100, "the header").take(4)
         b'SPDX'
         """
-        if size > self.end - self.position:
-            raise FileFormatError(
-                f"{self._name} ends before the {size} bytes that it announces at byte {self.position}"
-            )
+        self.require(size, what)
         at = self.position - self._begin
         if at + size > len(self._data):
-            count = min(max(size, _CHUNK), self.end - self.position)
+            count = min(max(size, _CHUNK), self.left)
             self._data, self._begin, at = self._file.read(self.position, count), self.position, 0
         self.position += size
         return self._data[at : at + size]
 
-    def skip(self, size: int) -> None:
-        """Move over the next `size` bytes, which are not read.
+    def skip(self, size: int, what: str = "") -> None:
+        """Move over the next `size` bytes, which are not read; `what` is as in `require`.
 
         >>> source = RangeReader(SourceFile(__file__), 0, 100, "the header")
         >>> source.skip(2)
         >>> source.take(4)
         b'SPDX'
         """
-        if size > self.end - self.position:
-            self.take(size)  # raises
+        self.require(size, what)
         self.position += size
 
-    def take_integer(self, size: int) -> int:
-        """Return the next `size` bytes as an unsigned little-endian integer.
+    def take_integer(self, size: int, what: str = "") -> int:
+        """Return the next `size` bytes as an unsigned little-endian integer; `what` is as in `require`.
 
         >>> RangeReader(SourceFile(__file__), 0, 100, "the header").take_integer(1)
         35
         """
-        return int.from_bytes(self.take(size), "little")
+        return int.from_bytes(self.take(size, what), "little")
 
     def take_line(self) -> bytes:
         """Return the bytes up to the end of the line.
@@ -588,7 +605,7 @@ def _find_file_type(path: str, is_remote: bool) -> str | None:
     return "zarr" if is_zarr else None
 
 
-def import_library(library: str, name: str) -> Any:
+def import_library(library: str, name: str) -> ModuleType:
     """Return an optional library; raise with the extra that installs it. `name` is the array that needs it.
 
     >>> import_library("h5py_", "a.h5::x")

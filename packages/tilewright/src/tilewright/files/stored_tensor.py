@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 from itertools import pairwise
 from math import prod
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -235,6 +235,10 @@ def as_box(ranges: object, shape: tuple[int, ...]) -> Box:
     return Box.between(tuple(start), tuple(stop))
 
 
+Content: TypeAlias = "tuple[list[StoredTensor], dict[str, str]]"
+"""The tensors of a file, and its metadata, or what else it has by name."""
+
+
 class StoredPart(NamedTuple):
     """A box of a tensor, and the file offset of its pages.
 
@@ -390,10 +394,10 @@ class StoredTensor:
         """
         extents = tuple(shape)
         canonical_strides = tuple([stride if n > 1 else 0 for n, stride in zip(extents, strides, strict=True)])
-        if 0 in extents or canonical_strides == _dense_steps(extents):
+        if 0 in extents or canonical_strides == _dense_strides(extents):
             return cls.dense(name, kind, extents, element, file, start, prod(extents) * itemsize, swapped=swapped)
         permuted = sorted(range(len(extents)), key=lambda d: (extents[d] > 1, -canonical_strides[d], d))
-        is_dense = tuple([canonical_strides[d] for d in permuted]) == _dense_steps([extents[d] for d in permuted])
+        is_dense = tuple([canonical_strides[d] for d in permuted]) == _dense_strides([extents[d] for d in permuted])
         order = inverse_order(tuple(permuted)) if is_dense else tuple(range(len(extents)))
         box = Box((0,) * len(extents), tuple([extents[d] for d in inverse_order(order)]))
         host = None if element is None else TensorSpec(box.shape, element, "row_major")
@@ -659,16 +663,15 @@ class StoredTensor:
         runs = runs if self.image is None else self.image.runs(runs)
         return [(part.offset + at, size) for at, size in runs]
 
-    def read_pages(self, box: Box, part: StoredPart | None = None, out: ByteArray | None = None) -> ByteArray:
-        """Return the bytes of `part`, a box of entire pages, read into the start of `out` if given.
+    def read_pages(self, box: Box, part: StoredPart | None = None) -> ByteArray:
+        """Return the bytes of `part`, a box of entire pages.
 
         >>> x = StoredTensor.paged("x", "U8", TensorSpec((2, 3), "uint8"), SourceFile(__file__), 0)
         >>> x.read_pages(Box((0, 0), (1, 3))).tobytes()
         b'# S'
         """
         runs = self.runs(box, part)
-        size = sum([size for _, size in runs])
-        data: ByteArray = aligned_empty(size, np.uint8) if out is None else out[:size]
+        data: ByteArray = aligned_empty(sum([size for _, size in runs]), np.uint8)
         self.file.read_runs(runs, data)
         return data
 
@@ -725,7 +728,7 @@ def _dense_layout(
     return host, Box((0,) * len(shape), stored_shape), order[::-1] if fortran else order
 
 
-def _dense_steps(shape: Sequence[int]) -> tuple[int, ...]:
+def _dense_strides(shape: Sequence[int]) -> tuple[int, ...]:
     """Return the strides of contiguous elements, 0 along dimensions of extent 1."""
     return tuple([prod(shape[d + 1 :]) if n > 1 else 0 for d, n in enumerate(shape)])
 
@@ -860,8 +863,9 @@ def read_bank_image(path: FilePath, name: str) -> StoredTensor:
     [[0, 1, 2, 3], [4, 5, 6, 7]]
     """
     index = as_path(path)
-    result = read_json(index, "the index of a bank image", _MAX_INDEX_BYTES)
-    image = BankImage(spec_from_json(result.get("spec") if isinstance(result, dict) else None))
+    content = read_json(index, "the index of a bank image", _MAX_INDEX_BYTES)
+    result = content if isinstance(content, dict) else {}
+    image = BankImage(spec_from_json(result.get("spec")))
     data = SourceFile(index.with_name(index.name[: -len(INDEX_SUFFIX)] + IMAGE_SUFFIX))
     try:
         size = image.nbytes

@@ -12,11 +12,11 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, TypeAlias
+from typing import Any, NamedTuple, NoReturn
 
 from .._files import as_path
 from .._json import expect_string
-from .._text import count_of
+from .._text import count_of, list_some
 from ..copying import as_host_array
 from ..errors import FileFormatError, FormatError, LayoutError
 from ..formats import find_scalar_format
@@ -41,7 +41,7 @@ from .source import (
     resolve_inside,
     validate_tensor_name,
 )
-from .stored_tensor import INDEX_SUFFIX, StoredTensor, read_bank_image
+from .stored_tensor import INDEX_SUFFIX, Content, StoredTensor, read_bank_image
 from .tensorbin import read_tensorbin_tensor
 from .torch_checkpoint import find_pickle, is_legacy_checkpoint, read_torch_checkpoint
 
@@ -167,7 +167,6 @@ def refuse_stand_in(file: SourceFile) -> None:
 
 # `FILE_KINDS`: the kinds of files that are read, how each is recognised, and its reader.
 
-Content: TypeAlias = "tuple[list[StoredTensor], dict[str, str]]"
 _START_BYTES = 64
 
 
@@ -194,35 +193,23 @@ def _read_named(read: Callable[[SourceFile, str], StoredTensor]) -> Callable[[So
     return lambda file: ([read(file, decode_file_name(file.path.stem))], {})
 
 
-def _read_with_others(
-    read: Callable[[SourceFile, dict[str, str]], list[StoredTensor]],
-) -> Callable[[SourceFile], Content]:
-    """Return the reader of files that also hold values that are not tensors, which are their metadata."""
-
-    def read_both(file: SourceFile) -> Content:
-        others: dict[str, str] = {}
-        return read(file, others), others
-
-    return read_both
-
-
 def _is_safetensors(start: bytes, size: int) -> bool:
     header = int.from_bytes(start[:8], "little")
     return start[8:9] == b"{" and header <= min(MAX_HEADER_BYTES, size - 8)
 
 
-NPZ = FileKind("npz", (".npz",), lambda file: (read_npz(file), {}))
+NPZ = FileKind("npz", (".npz",), read_npz)
 TORCH = FileKind(
     "torch",
     (".pt", ".pth", ".ckpt", ".bin"),
-    _read_with_others(read_torch_checkpoint),
+    read_torch_checkpoint,
     lambda start, _: is_legacy_checkpoint(start),
     fallback=True,
 )
 HDF5 = FileKind(
     "hdf5",
     (".h5", ".hdf5", ".keras"),
-    _read_with_others(read_hdf5),
+    read_hdf5,
     lambda start, _: start.startswith(HDF5_START),
     fallback=True,
 )
@@ -234,7 +221,7 @@ FILE_KINDS = (
     FileKind("gguf", (GGUF_SUFFIX,), read_gguf, lambda start, _: start.startswith(GGUF_MAGIC), fallback=True),
     TORCH,
     HDF5,
-    FileKind("onnx", (".onnx",), _read_with_others(read_onnx), fallback=True),
+    FileKind("onnx", (".onnx",), read_onnx, fallback=True),
 )
 """The kinds of files that are read; no content matches two of them."""
 
@@ -524,14 +511,9 @@ def _read_sharded(index: SourceFile, follow_symlinks: bool) -> TensorFile:
         if name not in shards[home]:
             raise FileFormatError(f"the index says that {name!r} is in {home!r}, but it is not")
     tensors = [shards[home][name] for name, home in homes.items()]
-    unlisted = [name for home, shard in shards.items() for name in shard if homes.get(name) != home]
-    notes = [f"{index.path.name} does not list {_name_some(unlisted)}, left out"] if unlisted else []
+    unlisted = [repr(name) for home, shard in shards.items() for name in shard if homes.get(name) != home]
+    notes = [f"{index.path.name} does not list {list_some(unlisted, _MAX_NAMED)}, left out"] if unlisted else []
     return TensorFile(index.path, f"sharded {kind}", tensors, metadata, notes)
-
-
-def _name_some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
-    return ", ".join(map(repr, names[:_MAX_NAMED])) + more
 
 
 def _read_shard(index: SourceFile, follow_symlinks: bool, home: str) -> TensorFile:
@@ -539,7 +521,7 @@ def _read_shard(index: SourceFile, follow_symlinks: bool, home: str) -> TensorFi
     try:
         file = index.open_beside(home, follow_symlinks)
         with _name_file_in_errors(file.path):
-            kind, tensors, metadata = read_tensors(file)
+            kind, tensors, metadata = read_tensors(file)  # an index must not name another one
             return TensorFile(file.path, kind, tensors, metadata)
     except FileNotFoundError:
         raise FileFormatError(f"the index names {home!r}, which does not exist; download it") from None
@@ -550,10 +532,10 @@ def _read_directory(folder: Path, follow_symlinks: bool) -> TensorFile:
     result = _read_chosen_files(folder, follow_symlinks)
     used = {os.path.realpath(path) for path in result.files}  # links of a hub point elsewhere
     beside = [path for path in sorted(folder.iterdir()) if path.name.endswith(SUFFIXES) and path.is_file()]
-    unread = [path.name for path in beside if os.path.realpath(path) not in used]
+    unread = [repr(path.name) for path in beside if os.path.realpath(path) not in used]
     if unread and len(unread) < len(beside):  # else all that was read is elsewhere
         verb = "is" if len(unread) == 1 else "are"
-        result.notes = (*result.notes, f"{folder} also has {_name_some(unread)}, which {verb} not read")
+        result.notes = (*result.notes, f"{folder} also has {list_some(unread, _MAX_NAMED)}, which {verb} not read")
     return result
 
 

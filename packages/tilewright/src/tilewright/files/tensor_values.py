@@ -293,22 +293,24 @@ class StoredElement(Drawable):
     devices: tuple[Coordinate, ...] = ()
     mesh: Mesh | None = None
 
+    @property
+    def _location(self) -> Explanation | SharedElement:
+        if self.mesh is None:
+            return self.explanation
+        return SharedElement(self.coordinate, self.devices, self.mesh, self.explanation)
+
     def to_json(self) -> dict[str, Any]:
         """Return plain data."""
         stored: dict[str, Any] = {"name": self.name, "path": self.path, "value": self.value}
         stored |= {"offset": self.offset, "scale_offset": self.scale_offset}
-        if self.mesh is None:
-            return {**stored, **self.explanation.to_json()}
-        return {**stored, **SharedElement(self.coordinate, self.devices, self.mesh, self.explanation).to_json()}
+        return {**stored, **self._location.to_json()}
 
     def steps(self) -> list[tuple[str, str]]:
         """Return the steps from value and file offset to the location on the chip."""
         also = scale_name(self.explanation.spec)
         shared = "" if self.scale_offset is None else f", its {also} at byte {self.scale_offset}"
         stored = [("value", f"{self.value!r}"), ("file", f"{self.path}, at byte {self.offset}{shared}")]
-        if self.mesh is None:
-            return [*stored, *self.explanation.steps()]
-        return [*stored, *SharedElement(self.coordinate, self.devices, self.mesh, self.explanation).steps()]
+        return [*stored, *self._location.steps()]
 
     def __str__(self) -> str:
         name = "tensor" if self.mesh is None else "part spec"

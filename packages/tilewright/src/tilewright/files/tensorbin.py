@@ -182,8 +182,7 @@ def _validate_range(data: bytes | memoryview, at: int, size: int, name: str) -> 
 def _read_integer(data: bytes | memoryview, form: str, at: int, name: str) -> int:
     form = f"<{form}"
     _validate_range(data, at, struct.calcsize(form), name)
-    value: int = struct.unpack_from(form, data, at)[0]
-    return value
+    return int(struct.unpack_from(form, data, at)[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -797,20 +796,17 @@ def write_tensorbin_to(file: IO[bytes], tensorbin: Tensorbin) -> None:
 
 
 def _find_replicas(tensorbin: Tensorbin) -> dict[Coordinate, Coordinate]:
-    """Return, per device, the first device with the same part; raise if their bytes differ."""
-    topology, shape = tensorbin.topology, tensorbin.spec.shape.logical
-    first: dict[Any, Coordinate] = {}
+    """Return, per replica, the first device with the same part; raise if their bytes differ."""
     result = {}
-    for index, at in enumerate(topology.coordinates):
-        if at not in tensorbin.shards:
-            continue
-        window = tuple([(interval.start, interval.stop) for interval in topology.device_window(index, shape)])
-        result[at] = first.setdefault(window, at)
-        if not _are_equal_bytes(tensorbin.shards[at], tensorbin.shards[result[at]]):
-            raise LayoutError(
-                f"devices {result[at]} and {at} are replicas but hold different bytes; give both the same, or another"
-                " topology"
-            )
+    for devices in tensorbin.mesh.windows().values():
+        present = [at for at in devices if at in tensorbin.shards]
+        for at in present[1:]:
+            if not _are_equal_bytes(tensorbin.shards[at], tensorbin.shards[present[0]]):
+                raise LayoutError(
+                    f"devices {present[0]} and {at} are replicas but hold different bytes; give both the same, or"
+                    " another topology"
+                )
+            result[at] = present[0]
     return result
 
 
@@ -863,18 +859,18 @@ def read_tensorbin_tensor(path: FilePath | SourceFile, name: str) -> StoredTenso
     """
     file = as_source_file(path)
     header, start = parse_file_start(_read_header_bytes(file), file.size)
+    spec = header.spec
+    mesh = Mesh(header.mesh_shape, header.topology, spec.shape.logical)
     try:
-        shape, parts = _device_parts(header, start)
+        shape, parts = _device_parts(header, mesh, start)
     except FileFormatError:
         raise
     except TilewrightError as problem:
         raise FileFormatError(f"the parts of the mesh do not make a tensor: {problem}") from None
-    spec = header.spec
     offsets = [start + extent.offset for extent in header.extents.values()]
-    reach = (min(offsets), max(offsets) + spec.nbytes)
-    order = tuple(range(len(shape)))
-    mesh = Mesh(header.mesh_shape, header.topology, spec.shape.logical) if len(header.extents) > 1 else None
-    return StoredTensor(name, spec.dtype.name, shape, spec.dtype, spec, reach, file, spec, parts, order, mesh=mesh)
+    location = ((min(offsets), max(offsets) + spec.nbytes), file, spec, parts, tuple(range(len(shape))))
+    shared = mesh if len(header.extents) > 1 else None
+    return StoredTensor(name, spec.dtype.name, shape, spec.dtype, spec, *location, mesh=shared)
 
 
 def _read_header_bytes(file: SourceFile) -> bytes:
@@ -883,20 +879,17 @@ def _read_header_bytes(file: SourceFile) -> bytes:
     return file.read(0, min(file.size, SIZE_BYTES + size, _MAX_HEADER_READ))
 
 
-def _device_parts(header: TensorbinHeader, start: int) -> tuple[tuple[int, ...], tuple[StoredPart, ...]]:
+def _device_parts(header: TensorbinHeader, mesh: Mesh, start: int) -> tuple[tuple[int, ...], tuple[StoredPart, ...]]:
     """Return the shape of the entire tensor, and its distinct parts."""
-    shape, topology, extents = header.spec.shape.logical, header.topology, header.extents
+    shape, extents = mesh.part_shape, header.extents
     if not extents:
         raise FileFormatError("the file has no shards")
-    if len(extents) == 1 or all(cut is None for cut in topology.placements):
+    if len(extents) == 1 or all(cut is None for cut in mesh.topology.placements):
         first = next(iter(extents.values()))
         return shape, (StoredPart(Box((0,) * len(shape), shape), start + first.offset),)
-    topology.validate_complete()
-    parts: dict[Box, StoredPart] = {}  # replicas are the same box again
-    for index, at in enumerate(topology.coordinates):
+    mesh.topology.validate_complete()
+    for at in mesh.topology.coordinates:
         if at not in extents:
             raise FileFormatError(f"the shard of device {at} is missing")
-        window = topology.device_window(index, shape)
-        box = Box.between(tuple([interval.start for interval in window]), tuple([interval.stop for interval in window]))
-        parts.setdefault(box, StoredPart(box, start + extents[at].offset))
-    return topology.global_shape(shape), tuple(parts.values())
+    windows = mesh.windows().items()  # replicas have the same box
+    return mesh.global_shape, tuple([StoredPart(box, start + extents[devices[0]].offset) for box, devices in windows])

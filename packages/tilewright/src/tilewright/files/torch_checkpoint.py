@@ -22,8 +22,8 @@ from .._text import count_of
 from ..errors import FileFormatError
 from ..formats import SCALAR_FORMATS, ScalarFormat
 from .npy import ZIP_START, find_member_ranges, open_zip, reject_overlaps
-from .source import FilePath, RangeReader, SourceFile, as_source_file
-from .stored_tensor import StoredTensor
+from .source import RangeReader, SourceFile
+from .stored_tensor import Content, StoredTensor
 
 # The contents of PyTorch checkpoints' pickles: storages, tensors and containers, as data.
 
@@ -212,7 +212,7 @@ def _show(value: object) -> str:
     return repr(value)[:40] if isinstance(value, (int, float, str, bytes, type(None))) else f"a {type(value).__name__}"
 
 
-def rebuild(target: GlobalName, arguments: tuple[Any, ...]) -> Any:
+def rebuild(target: GlobalName, arguments: tuple[Any, ...]) -> object:
     """Return the description that a call of an allowed function, with a tuple of arguments, stands for.
 
     >>> rebuild(GlobalName("torch", "Size"), ((2, 3),))
@@ -328,7 +328,7 @@ def decode_text(data: bytes) -> str:
         raise FileFormatError(f"the pickle has text that is not UTF-8: {data[:40]!r}") from None
 
 
-def read_pickle(source: RangeReader) -> Any:
+def read_pickle(source: RangeReader) -> object:
     """Return the value of the pickle at the position of `source`, which is moved behind it.
 
     >>> import tempfile
@@ -351,7 +351,7 @@ class _Interpreter:
         self._outer: list[list[Any]] = []  # the stacks below each mark
         self._memo: dict[int, Any] = {}
 
-    def run(self) -> Any:
+    def run(self) -> object:
         if self._source.take(1) != b"\x80":
             raise FileFormatError("expected a pickle of protocol 2 to 5, which starts with its protocol")
         if not 2 <= (protocol := self._source.take_integer(1)) <= 5:
@@ -392,6 +392,11 @@ class _Interpreter:
     def _push(self, value: object) -> None:
         self._stack.append(value)
 
+    def _peek(self) -> Any:
+        if not self._stack:
+            raise FileFormatError("the pickle stores a value of an empty stack")
+        return self._stack[-1]
+
     def _pop(self) -> Any:
         if not self._stack:
             raise FileFormatError("the pickle takes a value from an empty stack")
@@ -418,13 +423,6 @@ class _Interpreter:
             self._stack.pop()
         else:
             self._pop_mark()
-
-    def pop_mark(self) -> None:
-        self._pop_mark()
-
-    def duplicate(self) -> None:
-        value = self._pop()
-        self._stack += [value, value]
 
     def append(self) -> None:
         value = self._pop()
@@ -460,21 +458,10 @@ class _Interpreter:
     def put(self, index: int) -> None:
         self._memo[index] = self._peek()
 
-    def memoize(self) -> None:
-        self._memo[len(self._memo)] = self._peek()
-
-    def _peek(self) -> Any:
-        if not self._stack:
-            raise FileFormatError("the pickle stores a value of an empty stack")
-        return self._stack[-1]
-
     def get(self, index: int) -> None:
         if index not in self._memo:
             raise FileFormatError(f"the pickle uses value {index}, which it has not stored")
         self._push(self._memo[index])
-
-    def push_global(self, module: str, name: str) -> None:
-        self._push(check_global(module, name))
 
     def push_stack_global(self) -> None:
         name, module = self._pop(), self._pop()
@@ -493,9 +480,6 @@ class _Interpreter:
         if not self._stack or not isinstance(self._stack[-1], (dict, TensorRef)):
             raise FileFormatError("the pickle sets attributes of an object that is neither a dictionary nor a tensor")
 
-    def push_storage(self) -> None:
-        self._push(make_storage(self._pop()))
-
 
 _SIZE_BYTES = {
     pickletools.TAKEN_FROM_ARGUMENT1: 1,
@@ -511,12 +495,12 @@ _DECODERS: dict[str, Callable[[bytes], Any]] = {
     **dict.fromkeys(["bytes", "bytearray"], bytes),
 }
 _OPCODES = {opcode.code.encode("latin-1"): opcode for opcode in pickletools.opcodes}
-_ACTIONS: dict[str, Callable[..., None]] = {
+_ACTIONS: dict[str, Callable[..., object]] = {
     "FRAME": lambda self, size: None,  # which only groups opcodes
     "MARK": _Interpreter.mark,
     "POP": _Interpreter.pop,
-    "POP_MARK": _Interpreter.pop_mark,
-    "DUP": _Interpreter.duplicate,
+    "POP_MARK": _Interpreter._pop_mark,
+    "DUP": lambda self: self._push(self._peek()),
     "NONE": lambda self: self._push(None),
     "NEWTRUE": lambda self: self._push(True),
     "NEWFALSE": lambda self: self._push(False),
@@ -542,13 +526,13 @@ _ACTIONS: dict[str, Callable[..., None]] = {
     "FROZENSET": _Interpreter.make_list,
     **dict.fromkeys(["BINGET", "LONG_BINGET"], _Interpreter.get),
     **dict.fromkeys(["BINPUT", "LONG_BINPUT"], _Interpreter.put),
-    "MEMOIZE": _Interpreter.memoize,
-    "GLOBAL": _Interpreter.push_global,
+    "MEMOIZE": lambda self: self.put(len(self._memo)),
+    "GLOBAL": lambda self, module, name: self._push(check_global(module, name)),
     "STACK_GLOBAL": _Interpreter.push_stack_global,
     "REDUCE": _Interpreter.reduce,
     "NEWOBJ": _Interpreter.reduce,  # the same of a class
     "BUILD": _Interpreter.build,
-    "BINPERSID": _Interpreter.push_storage,
+    "BINPERSID": lambda self: self._push(make_storage(self._pop())),
 }
 
 
@@ -594,25 +578,23 @@ def find_pickle(names: list[str]) -> str | None:
     return min(hits, key=len, default=None)
 
 
-def read_torch_checkpoint(path: FilePath | SourceFile, others: dict[str, str] | None = None) -> list[StoredTensor]:
-    """Return the tensors of a PyTorch checkpoint; no pickle is executed.
+def read_torch_checkpoint(file: SourceFile) -> Content:
+    """Return the tensors of the PyTorch checkpoint in a `file`, and its other values; no pickle is executed.
 
-    Names of nested containers at `path` are joined by dots, items of lists by their index; other values are left
-    out, and noted in `others`.
+    Names of nested containers are joined by dots, items of lists by their index.
 
     >>> import tempfile
     >>> header = b"\\x80\\x02}X\\x01\\x00\\x00\\x00wctorch._utils\\n_rebuild_tensor_v2\\n((X\\x07\\x00\\x00\\x00storage"
-    >>> tensor = (
+    >>> pickled = (
     ...     b"ctorch\\nCharStorage\\nX\\x01\\x00\\x00\\x000X\\x03\\x00\\x00\\x00cpuK\\x02tQK\\x00K\\x02\\x85K\\x01\\x85"
     ... )
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with zipfile.ZipFile(f"{folder}/x.pt", "w") as archive:
-    ...         archive.writestr("x/data.pkl", header + tensor + b"\\x89}tRs.")
+    ...         archive.writestr("x/data.pkl", header + pickled + b"\\x89}tRs.")
     ...         archive.writestr("x/data/0", b"\\x05\\x06")
-    ...     [(each.name, each.read().tolist()) for each in read_torch_checkpoint(f"{folder}/x.pt")]
+    ...     [(tensor.name, tensor.read().tolist()) for tensor in read_torch_checkpoint(SourceFile(f"{folder}/x.pt"))[0]]
     [('w', [5, 6])]
     """
-    file = as_source_file(path)
     start = file.read(0, min(file.size, 32))
     if start.startswith(ZIP_START):
         value, storages, is_little = _read_zip(file)
@@ -624,7 +606,8 @@ def read_torch_checkpoint(path: FilePath | SourceFile, others: dict[str, str] | 
             " with torch.save(model.state_dict(), path)"
         )
     swapped = is_little != (sys.byteorder == "little")
-    return [_make_tensor(name, ref, file, storages, swapped) for name, ref in _name_tensors(value, others)]
+    others: dict[str, str] = {}
+    return [_make_tensor(name, ref, file, storages, swapped) for name, ref in _name_tensors(value, others)], others
 
 
 def _name_tensors(value: object, others: dict[str, str] | None = None) -> Iterator[tuple[str, TensorRef]]:
@@ -697,7 +680,7 @@ def _make_tensor(
     return StoredTensor.strided(name, ref.kind, *layout, file, storage.start + start, swapped and size > 1)
 
 
-def _read_zip(file: SourceFile) -> tuple[Any, dict[str, _StorageRange], bool]:
+def _read_zip(file: SourceFile) -> tuple[object, dict[str, _StorageRange], bool]:
     """Return the value of the pickle, the storages by key, and whether they are little-endian."""
     with open_zip(file) as archive:
         listed = archive.infolist()
@@ -740,7 +723,7 @@ def _is_little(file: SourceFile, span: tuple[int, int] | None) -> bool:
     return text == b"little"
 
 
-def _read_legacy(file: SourceFile) -> tuple[Any, dict[str, _StorageRange], bool]:
+def _read_legacy(file: SourceFile) -> tuple[object, dict[str, _StorageRange], bool]:
     """Return the same of a file in the legacy container."""
     source = RangeReader(file, 0, min(file.size, _MAX_LEGACY_BYTES), "the pickle")
     if read_pickle(source) != LEGACY_MAGIC or read_pickle(source) != _LEGACY_VERSION:

@@ -139,8 +139,7 @@ def load_code_book(name: str) -> NDArray[np.int8]:
 @cache
 def _sign_rows() -> NDArray[np.int8]:
     """Return the eight signs, 1 or -1, of every byte of sign bits."""
-    result: NDArray[np.int8] = 1 - 2 * split_bytes(np.arange(256, dtype=np.uint8)[:, None], 1).view(np.int8)
-    return result
+    return 1 - 2 * split_bytes(np.arange(256, dtype=np.uint8)[:, None], 1).view(np.int8)
 
 
 @cache
@@ -412,8 +411,7 @@ def unpack_q5_1(records: Records) -> BlockGroups:
 
 def _five_bits(records: Records, start: int) -> Records:
     high = split_bytes(records[:, start : start + 4], 1)
-    result: Records = split_fields(records[:, start + 4 :], 4).reshape(high.shape) | high << np.uint8(4)
-    return result
+    return split_fields(records[:, start + 4 :], 4).reshape(high.shape) | high << np.uint8(4)
 
 
 def unpack_q8_0(records: Records) -> BlockGroups:

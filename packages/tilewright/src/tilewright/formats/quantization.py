@@ -285,8 +285,7 @@ class PackedTiles:
         >>> split_tiles(bfloat8_b.pack(np.full(16, 3.0), tile_elements=16), "bfloat8_b", 16).factors()
         array([[2.]])
         """
-        factors: Floats = np.asarray(self.format.scale.value(self.scales), np.float64)
-        return factors
+        return np.asarray(self.format.scale.value(self.scales), np.float64)
 
     def steps(self) -> Floats:
         """Return, for each element, the distance to the next larger value that its block can represent.
@@ -297,8 +296,7 @@ class PackedTiles:
         0.03125
         """
         wide = np.repeat(self.factors(), self.format.block, axis=1)
-        steps: Floats = wide * _spacing(self.format)[self.codes]
-        return steps
+        return wide * _spacing(self.format)[self.codes]
 
 
 def split_tiles(data: PackedData, format: FormatLike, tile_elements: int) -> PackedTiles:  # noqa: A002  (the word every reader expects)

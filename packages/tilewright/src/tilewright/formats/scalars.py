@@ -992,9 +992,14 @@ def _is_value(number: object, target: ScalarFormat) -> bool:
     return within and bool(real == int(real))
 
 
-def _raise_misfit(values: NDArray[Any], lost: NDArray[np.bool_], target: ScalarFormat) -> None:
+def _locate_first(lost: NDArray[np.bool_]) -> tuple[tuple[int, ...], str]:
+    """Return the index of the first element of a mask, and as words."""
     first = tuple(int(i) for i in np.unravel_index(int(np.argmax(lost)), lost.shape))
-    where = f" at {first[0] if len(first) == 1 else first}" if first else ""
+    return first, f" at {first[0] if len(first) == 1 else first}" if first else ""
+
+
+def _raise_misfit(values: NDArray[Any], lost: NDArray[np.bool_], target: ScalarFormat) -> None:
+    first, where = _locate_first(lost)
     number = values[first]
     holds = {"bool": "0 and 1", "float": f"numbers from {target.limits}"}.get(
         target.kind, f"whole numbers from {target.limits}"
@@ -1131,8 +1136,7 @@ def _canonicalize_nan(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _raise_overflow(values: NDArray[Any], lost: NDArray[np.bool_], source: ScalarFormat, target: ScalarFormat) -> None:
-    first = tuple(int(i) for i in np.unravel_index(int(np.argmax(lost)), lost.shape))
-    where = f" at {first[0] if len(first) == 1 else first}" if first else ""
+    first, where = _locate_first(lost)
     instead = "keep the low bits" if source.kind != "float" and target.kind != "float" else "take the nearest limit"
     if target in (float32, float16, bfloat16):
         instead = "get an infinity"

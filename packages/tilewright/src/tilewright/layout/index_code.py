@@ -202,12 +202,12 @@ def _write_c(prefix: str, types: tuple[str, str, str, str]) -> Callable[..., str
     """Return a writer of C, with its unsigned and signed types of 32 and 64 bits."""
 
     def write(name: str, names: tuple[str, ...], expression: IndexExpression, is_wide: bool, is_signed: bool) -> str:
-        kind = types[2 * is_signed + is_wide]
-        arguments = ", ".join([f"{kind} {argument}" for argument in names])
+        integer = types[2 * is_signed + is_wide]
+        arguments = ", ".join([f"{integer} {argument}" for argument in names])
         named, result = _hoist(expression)
-        lines = [f"    const {kind} {part} = {format_expression(value)};" for part, value in named]
+        lines = [f"    const {integer} {part} = {format_expression(value)};" for part, value in named]
         body = "\n".join([*lines, f"    return {format_expression(result)};"])
-        return f"{prefix}{kind} {name}({arguments}) {{\n{body}\n}}"
+        return f"{prefix}{integer} {name}({arguments}) {{\n{body}\n}}"
 
     return write
 
@@ -231,7 +231,7 @@ def _write_triton(
 
 def _write_mlir(name: str, names: tuple[str, ...], expression: IndexExpression, is_wide: bool, is_signed: bool) -> str:
     """Return a function of arith operations on index values."""
-    kind, lines = "index", list[str]()
+    integer, lines = "index", list[str]()
     operations = {
         "+": "addi",
         "*": "muli",
@@ -249,17 +249,17 @@ def _write_mlir(name: str, names: tuple[str, ...], expression: IndexExpression, 
             return f"%{node.left}"
         if node not in known:
             if node.operation == "constant":
-                text = f"arith.constant {node.left} : {kind}"
+                text = f"arith.constant {node.left} : {integer}"
             else:
                 left, right = value(node.left), value(node.right)
-                text = f"arith.{operations[node.operation]} {left}, {right} : {kind}"
+                text = f"arith.{operations[node.operation]} {left}, {right} : {integer}"
             known[node] = f"%{len(known)}"
             lines.append(f"  {known[node]} = {text}")
         return known[node]
 
     result = value(expression)
-    arguments = ", ".join([f"%{argument}: {kind}" for argument in names])
-    return "\n".join([f"func.func @{name}({arguments}) -> {kind} {{", *lines, f"  return {result} : {kind}", "}"])
+    arguments = ", ".join([f"%{argument}: {integer}" for argument in names])
+    return "\n".join([f"func.func @{name}({arguments}) -> {integer} {{", *lines, f"  return {result} : {integer}", "}"])
 
 
 _WRITERS: dict[str, Callable[..., str]] = {

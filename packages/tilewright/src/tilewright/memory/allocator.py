@@ -98,15 +98,11 @@ class _AddressRange:
 
     def allocate(self, size: int) -> int | None:
         """Return the address of the first free block that fits, or None."""
-        order = range(len(self.blocks) - 1, -1, -1) if self.top_down else range(len(self.blocks))
-        for k in order:
-            low, high = self.blocks[k]
-            if high - low < size:
-                continue
-            address = high - size if self.top_down else low
-            rest = [(low, address)] if self.top_down else [(low + size, high)]
-            self.blocks[k : k + 1] = [block for block in rest if block[0] < block[1]]
-            return address
+        for low, high in reversed(self.blocks) if self.top_down else self.blocks:
+            if high - low >= size:
+                address = high - size if self.top_down else low
+                self.allocate_at(address, size)
+                return address
         return None
 
     def allocate_at(self, start: int, size: int) -> bool:
@@ -370,12 +366,12 @@ class FitTensor:
         label = f"{self.name}: " if self.name else ""
         lines = [label.strip()] if self.name and self.spec is None else []
         if self.spec is not None:
-            place = "not allocated" if self.address is None else f"at {self.address}"
+            where = "not allocated" if self.address is None else f"at {self.address}"
             chip = f", {self.spec.chip.name}" if self.spec.chip else ""  # which the first line of a report names
             lines.append(f"{label}{str(self.spec).removesuffix(chip)}")
             if self.banks:
                 size = f"{self.bytes_per_bank} bytes in {describe_banks(self.spec)}"
-                lines.append(f"  {size}, {place}, padding {self._describe_padding(self.spec)}")
+                lines.append(f"  {size}, {where}, padding {self._describe_padding(self.spec)}")
             elif not self.spec.num_pages:
                 lines.append("  no elements, so no bytes in any bank")
         lines += [f"  {problem}" for problem in self.problems]
@@ -419,16 +415,6 @@ class Fit:
     def __bool__(self) -> bool:
         return self.fits
 
-    @property
-    def first_problem(self) -> FitTensor | None:
-        """The first tensor that does not fit, None if there is none.
-
-        >>> from tilewright import TensorSpec, fit
-        >>> fit([TensorSpec((64, 64)), TensorSpec((1 << 20, 1 << 20))], "n150").first_problem.spec.shape
-        Shape([1048576, 1048576])
-        """
-        return next((tensor for tensor in self.tensors if tensor.problems), None)
-
     def __str__(self) -> str:
         devices = f", on each of {prod(self.mesh)} devices ({format_extents(self.mesh)})" if self.mesh else ""
         scope = f", {self.scope}" if self.scope else ""
@@ -463,7 +449,7 @@ class Fit:
         failed = [(k, tensor) for k, tensor in enumerate(self.tensors) if tensor.problems]
         if failed:
             k, first = failed[0]
-            lines.append(f"{count_of(len(failed), 'tensor')} without a place, the first is number {k + 1}:")
+            lines.append(f"{count_of(len(failed), 'tensor')} without memory, the first is number {k + 1}:")
             lines += [f"  {line}" for line in str(first).splitlines()]
         return lines
 

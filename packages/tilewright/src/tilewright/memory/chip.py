@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
@@ -12,16 +11,12 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from .._files import as_path
+from .._json import parse_toml
 from .._text import suggest_key
 from ..errors import MemoryConfigError
 from ..plugins import list_plugins, load_plugin
 from .config import BufferType, BufferTypeLike
 from .cores import CoreCoord, CoreLike
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 _FOLDER = Path(__file__).parent / "chips"
 DISPATCH_MODES = ("fast", "slow")
@@ -149,9 +144,12 @@ class Chip:
         4
         """
         try:
-            table = tomllib.loads(text)
-            return cls(**_chip_fields(table, name))
-        except (KeyError, TypeError, ValueError, RecursionError) as problem:  # a TOMLDecodeError is a ValueError
+            return cls(**_chip_fields(parse_toml(text, "it"), name))
+        except (
+            KeyError,
+            TypeError,
+            ValueError,
+        ) as problem:  # a FileFormatError is a ValueError
             if isinstance(problem, MemoryConfigError):
                 raise
             reason = f"{problem} is missing" if isinstance(problem, KeyError) else str(problem)
@@ -376,7 +374,7 @@ def _chip_files() -> dict[str, Path]:
     """Return the file of every known chip, by name and alias."""
     known = {}
     for path in sorted(_FOLDER.glob("*.toml")):
-        also = tomllib.loads(path.read_text(encoding="utf-8")).get("also", [])
+        also = parse_toml(path.read_bytes(), path.name).get("also", [])
         known.update(dict.fromkeys([path.stem, *also], path))
     return known
 

@@ -127,7 +127,7 @@ def parse_grid(text: str) -> tuple[int, int] | list[tuple[tuple[int, int], tuple
     ((12, 1), [((0, 0), (3, 1)), ((5, 0), (5, 0))])
     """
     content = text.replace(" ", "")
-    if "," not in content and (extents := parse_extents(content)) is not None and len(extents) == 2:
+    if "," not in content and (extents := parse_extents(content)) and len(extents) == 2 and 0 not in extents:
         return extents[0], extents[1]
     ranges = [re.fullmatch(r"\(?(\d+),(\d+)\)?(?:-\(?(\d+),(\d+)\)?)?", part) for part in content.split("+")]
     if not all(ranges):

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
 from functools import cached_property, lru_cache
 from os import PathLike
 from typing import Any, TypeAlias
@@ -48,7 +47,7 @@ def to_bytes(array: object, spec: TensorSpec, pad_value: Number = 0, out: Bytes 
     >>> to_bytes(np.ones((30, 40), dtype=np.float32), TensorSpec((30, 40), "bfloat8_b")).nbytes
     2176
     """
-    data = validate_bytes(np.empty(0, np.uint8) if spec.nbytes == 0 else out, spec, aligned_empty)
+    data = aligned_empty(spec.nbytes, np.uint8) if out is None or not spec.nbytes else validate_bytes(out, spec)
     if spec.nbytes:
         values = as_stored_array(array, spec)
         execute(plan_copy(placement_of(values), host_placement(spec, pad_value)), values, data)
@@ -79,7 +78,7 @@ def as_stored_array(array: object, spec: TensorSpec) -> np.ndarray[Any, Any]:
     values = as_host_array(array)
     if values.shape != spec.shape.logical:
         raise LayoutError(f"array has shape {values.shape}, tensor has shape {list(spec.shape)}: they must be equal")
-    if any(step % values.itemsize for step in values.strides):
+    if any(stride % values.itemsize for stride in values.strides):
         values = np.ascontiguousarray(values)
     return values.reshape((1,) * (len(spec.padded_shape) - values.ndim) + values.shape)
 
@@ -94,14 +93,12 @@ def empty_result(spec: TensorSpec, dtype: FormatLike | None) -> np.ndarray[Any, 
     return aligned_empty(spec.shape.logical, element.dtype)
 
 
-def validate_bytes(data: object, spec: TensorSpec, allocate: Callable[[int, Any], Bytes] | None = None) -> Bytes:
-    """Return `data` as bytes, which must have the size of all pages of `spec`; None becomes memory from `allocate`.
+def validate_bytes(data: object, spec: TensorSpec) -> Bytes:
+    """Return `data` as bytes, which must have the size of all pages of `spec`.
 
     >>> validate_bytes(np.zeros(64, np.uint8), TensorSpec((4, 8), "int16")).size
     64
     """
-    if data is None and allocate is not None:
-        data = allocate(spec.nbytes, np.uint8)
     array = np.asarray(data)
     if not array.flags.c_contiguous or array.nbytes != spec.nbytes:
         raise LayoutError(

@@ -48,7 +48,7 @@ class OffsetExplanation:
 
     @property
     def offset(self) -> int | Any:
-        """The offset, or the place on named axes.
+        """The offset, or the address on named axes.
 
         >>> from tilewright import row_major
         >>> OffsetExplanation(row_major(4, 8), (2, 5)).offset
@@ -85,9 +85,9 @@ class OffsetExplanation:
         whole = self.coordinate[0] if len(self.coordinate) == 1 else self.coordinate
         numbers = leaf_coordinates(whole, self.layout.shape)
         terms = [str(self.layout.offset)] if self.layout.offset else []
-        for c, step in zip(numbers, leaves(self.layout.stride), strict=True):
-            if c and step:
-                terms.append(str(c) if step == 1 else f"{c} x {step}")
+        for c, stride in zip(numbers, leaves(self.layout.stride), strict=True):
+            if c and stride:
+                terms.append(str(c) if stride == 1 else f"{c} x {stride}")
         return f"{offset} = {' + '.join(terms)}" if len(terms) > 1 or "x" in "".join(terms) else str(offset)
 
     def to_json(self) -> dict[str, Any]:
@@ -399,26 +399,26 @@ def explain(
     bank      3 of the 12 banks of DRAM
     address   1049186 (0x100262) = buffer 1048640 + page at 0 + byte 546
     """
-    plain = unwrap(spec)
-    if isinstance(plain, Stored):
-        return plain.explain_stored(tuple(coordinate), base, device)
+    native = unwrap(spec)
+    if isinstance(native, Stored):
+        return native.explain_stored(tuple(coordinate), base, device)
     if device is not None:
         raise MemoryConfigError(f"device={device!r} is for tensors in files, which a mesh may share; leave it out")
-    if isinstance(plain, Tiled):
+    if isinstance(native, Tiled):
         if base is not None:
             raise MemoryConfigError(f"a tiler has tiles, not addresses; leave out base={base}")
-        return plain.explain_element(tuple(coordinate))
-    if isinstance(plain, Shape):
-        plain = row_major(*plain.padded)
-    layout = plain
+        return native.explain_element(tuple(coordinate))
+    if isinstance(native, Shape):
+        native = row_major(*native.padded)
+    layout = native
     for name in ("memory_layout", "layout"):  # of a parsed text, the layout of shared memory
-        layout = layout if isinstance(layout, LayoutLike) else getattr(plain, name, None)
+        layout = layout if isinstance(layout, LayoutLike) else getattr(native, name, None)
     if isinstance(layout, LayoutLike):
         if base is not None:
             raise MemoryConfigError(f"a layout has offsets, not addresses; leave out base={base}")
-        start, said = getattr(plain, "offset", None), getattr(plain, "itemsize", None)
-        itemsize = getattr(getattr(plain, "dtype", None), "itemsize", said)
-        return OffsetExplanation(layout, tuple(coordinate), None if plain is layout else start, itemsize)
+        start, said = getattr(native, "offset", None), getattr(native, "itemsize", None)
+        itemsize = getattr(getattr(native, "dtype", None), "itemsize", said)
+        return OffsetExplanation(layout, tuple(coordinate), None if native is layout else start, itemsize)
     placed, at = as_spec(spec), tuple([int(c) for c in coordinate])
     if placed.chip is None and not placed.memory.is_sharded:
         paging = interleaved_paging(placed.num_pages, (CoreCoord(0, 0),))
@@ -480,18 +480,18 @@ def _format_coordinate(coordinate: tuple[int, ...]) -> str:
     return f"({', '.join(map(str, coordinate))})"
 
 
-def _format_cell(place: tuple[int, int]) -> str:
-    return f"row {place[0]}, column {place[1]}"
+def _format_cell(cell: tuple[int, int]) -> str:
+    return f"row {cell[0]}, column {cell[1]}"
 
 
-def format_steps(steps: list[tuple[str, str]], indent: int = _INDENT) -> str:
-    """Return `steps`, names and descriptions, in two columns of at most 80 characters; the second starts at `indent`.
+def format_steps(steps: list[tuple[str, str]]) -> str:
+    """Return `steps`, names and descriptions, in two columns of at most 80 characters.
 
     >>> print(format_steps([("tile", "(5, 0)")]))
     tile      (5, 0)
     """
-    under = " " * indent
+    under = " " * _INDENT
     return "\n".join(
-        fill(text, WIDTH, initial_indent=f"{name:<{indent}}", subsequent_indent=under, break_long_words=False)
+        fill(text, WIDTH, initial_indent=f"{name:<{_INDENT}}", subsequent_indent=under, break_long_words=False)
         for name, text in steps
     )

@@ -53,7 +53,7 @@ class Topology:
         whole = list(shape)
         for count, cut in zip(self.distribution, self.placements, strict=True):
             if cut is not None:
-                self._validate_cut(cut, len(shape))
+                _validate_cut(cut, shape)
                 whole[cut] *= count
         return tuple(whole)
 
@@ -63,15 +63,23 @@ class Topology:
         >>> Topology((2,), (0,), ((0, 0), (0, 1))).device_window(1, (32, 64))
         (slice(32, 64, None), slice(0, 64, None))
         """
+        return self.device_box(index, shape).slices
+
+    def device_box(self, index: int, shape: tuple[int, ...]) -> Box:
+        """Return the part that device number `index` holds, of extents `shape`, as a box of the entire tensor.
+
+        >>> Topology((2,), (0,), ((0, 0), (0, 1))).device_box(1, (32, 64))
+        Box(offset=(32, 0), shape=(32, 64))
+        """
         start = [0] * len(shape)
-        step = list(shape)
+        stride = list(shape)
         for count, cut in zip(reversed(self.distribution), reversed(self.placements), strict=True):
             index, digit = divmod(index, count)
             if cut is not None:
-                self._validate_cut(cut, len(shape))
-                start[cut] += digit * step[cut]
-                step[cut] *= count
-        return tuple([slice(at, at + n) for at, n in zip(start, shape, strict=True)])
+                _validate_cut(cut, shape)
+                start[cut] += digit * stride[cut]
+                stride[cut] *= count
+        return Box(tuple(start), shape)
 
     def validate_complete(self) -> None:
         """Raise unless there is one device per part of the distribution.
@@ -83,10 +91,6 @@ class Topology:
                 f"distribution {list(self.distribution)} has {prod(self.distribution)} parts, but there are"
                 f" {len(self.coordinates)} devices; read the devices one by one"
             )
-
-    def _validate_cut(self, cut: int, rank: int) -> None:
-        if not -rank <= cut < rank:
-            raise LayoutError(f"the mesh cuts dimension {cut}, but the tensor has rank {rank}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +106,7 @@ class Mesh(Drawable):
     part_shape: tuple[int, ...]
 
     def locate(self, at: Coordinate) -> tuple[tuple[Coordinate, ...], Coordinate]:
-        """Return the devices that hold the element `at` a coordinate of the entire tensor, and its place in each part.
+        """Return the devices that hold the element `at` a coordinate of the entire tensor, and its coordinate in them.
 
         >>> Mesh((1, 2), Topology((2,), (0,), ((0, 0), (0, 1))), (32, 64)).locate((33, 5))
         (((0, 1),), (1, 5))
@@ -165,8 +169,7 @@ class Mesh(Drawable):
         for count, cut in zip(distribution, placements, strict=True):
             if cut is None:
                 continue
-            if not -len(shape) <= cut < len(shape):
-                raise LayoutError(f"the mesh cuts dimension {cut}, but the tensor has shape {list(shape)}")
+            _validate_cut(cut, shape)
             if part[cut] % count:
                 raise LayoutError(f"dimension {cut} of shape {list(shape)} cannot be divided among {count} devices")
             part[cut] //= count
@@ -189,9 +192,7 @@ class Mesh(Drawable):
         """
         result: dict[Box, list[Coordinate]] = {}
         for index, device in enumerate(self.topology.coordinates):
-            window = self.topology.device_window(index, self.part_shape)
-            start, end = (tuple([getattr(part, name) for part in window]) for name in ("start", "stop"))
-            result.setdefault(Box.between(start, end), []).append(device)
+            result.setdefault(self.topology.device_box(index, self.part_shape), []).append(device)
         return result
 
     @classmethod
@@ -255,6 +256,11 @@ class Mesh(Drawable):
         ]
         part = format_extents(self.part_shape) or "a scalar"
         return f"{', '.join([f'{format_extents(self.shape)} devices', *ways])}; each holds {part}"
+
+
+def _validate_cut(cut: int, shape: tuple[int, ...]) -> None:
+    if not -len(shape) <= cut < len(shape):
+        raise LayoutError(f"the mesh cuts dimension {cut}, but the tensor has shape {list(shape)}")
 
 
 def format_devices(devices: Sequence[Coordinate]) -> str:

@@ -242,8 +242,7 @@ class PageGeometry:
         >>> TensorSpec((4, 8)).host_inverse(9)
         5
         """
-        inverse: LayoutLike = left_inverse(self._padded_layout)
-        return inverse
+        return left_inverse(self._padded_layout)
 
     def coordinate_of(self, page: int, element: int) -> tuple[tuple[int, ...], bool]:
         """Return the padded coordinate of an `element` of a `page`, and whether it is data.

@@ -110,7 +110,7 @@ class Paging:
         (4,4):(1,6)
         """
         whole = [n * s for n, s in zip(self.shards, self.shard, strict=True)]
-        return Layout(tuple(reversed(self.grid)), tuple(_row_major_steps(whole)))
+        return Layout(tuple(reversed(self.grid)), tuple(_row_major_strides(whole)))
 
     @cached_property
     def page_to_slot(self) -> Layout:
@@ -120,8 +120,8 @@ class Paging:
         ((3,2),(2,2)):((1,6),(3,12))
         """
         inside, across = (
-            _row_major_steps(self.shard),
-            [step * self.shard_pages for step in _row_major_steps(self.shards)],
+            _row_major_strides(self.shard),
+            [stride * self.shard_pages for stride in _row_major_strides(self.shards)],
         )
         extents = tuple(zip(reversed(self.shard), reversed(self.shards), strict=True))
         return Layout(extents, tuple(zip(inside, across, strict=True)))
@@ -133,8 +133,7 @@ class Paging:
         >>> [Paging((4, 4), (2, 2), (CoreCoord(0, 0),)).slots(page) for page in (0, 1, 2, 4)]
         [0, 1, 4, 2]
         """
-        slots: LayoutLike = compose(self.page_to_slot, self.pad_to_shards)
-        return slots
+        return compose(self.page_to_slot, self.pad_to_shards)
 
     def slot_to_bank(self, page_bytes: int, axis: Axis) -> Layout:
         """Return the layout from slots to the position of a core along `axis`, and address, with pages of `page_bytes`.
@@ -164,9 +163,8 @@ class Paging:
         return shard.reshape(-1), inside.reshape(-1)
 
     @cached_property
-    def _inverse_cut(self) -> LayoutLike:
-        inverse: LayoutLike = left_inverse(self.page_to_slot)
-        return inverse
+    def _slot_to_page(self) -> LayoutLike:
+        return left_inverse(self.page_to_slot)
 
     def page_at(self, slot: int) -> int | None:
         """Return the page in a slot; None if the slot is empty.
@@ -177,18 +175,18 @@ class Paging:
         """
         if not 0 <= slot < self.num_shards * self.shard_pages:
             return None
-        index, page, step = self._inverse_cut(slot), 0, 1
+        index, page, stride = self._slot_to_page(slot), 0, 1
         for extent, shards, pages in zip(reversed(self.grid), reversed(self.shards), reversed(self.shard), strict=True):
             index, digit = divmod(index, shards * pages)
             if digit >= extent:
                 return None
-            page += digit * step
-            step *= extent
+            page += digit * stride
+            stride *= extent
         return int(page)
 
 
-def _row_major_steps(extents: Sequence[int]) -> list[int]:
-    """Return the step of each dimension in row-major order, innermost first."""
+def _row_major_strides(extents: Sequence[int]) -> list[int]:
+    """Return the stride of each dimension in row-major order, innermost first."""
     return list(accumulate([1, *reversed(extents)][:-1], mul))
 
 
@@ -360,14 +358,13 @@ class PageMap:
         return (self.slot_layout + (0 @ self.axis + 0 @ addr)).project(addr)
 
     @cached_property
-    def _slot_of_place(self) -> LayoutLike:
+    def _slot_of_address(self) -> LayoutLike:
         """The layout from `position * pages_per_bank + page in the bank` to slots: the inverse of `slot_layout`."""
         strides = [
-            step.get(self.axis.name, 0) * self._pages_per_bank + step.get(addr.name, 0) // self.page_stride
-            for step in self.slot_layout.stride
+            stride.get(self.axis.name, 0) * self._pages_per_bank + stride.get(addr.name, 0) // self.page_stride
+            for stride in self.slot_layout.stride
         ]
-        inverse: LayoutLike = left_inverse(Layout(self.slot_layout.shape, tuple(strides)))
-        return inverse
+        return left_inverse(Layout(self.slot_layout.shape, tuple(strides)))
 
     @cached_property
     def _pages_per_bank(self) -> int:
@@ -381,7 +378,7 @@ class PageMap:
         (1, 8)
         """
         page_in_bank, byte = divmod(offset, self.page_stride)
-        return self.paging.page_at(self._slot_of_place(position * self._pages_per_bank + page_in_bank)), byte
+        return self.paging.page_at(self._slot_of_address(position * self._pages_per_bank + page_in_bank)), byte
 
     def table(self, base: int) -> PageTable:
         """Return the table of all pages of a buffer at address `base`.
@@ -417,13 +414,12 @@ class PageMap:
         (1024,1,12,2):(2@addr,2048@addr,1@bank,2048@addr) o ((16,2,4),(16,2,5)):((16,512,5120),(1,256,1024)) \
 where ((1,16,32),(0,0,0))<100 and ((0,0,0),(1,16,32))<150
         """
-        start = page_bytes.offset + 0 @ self.axis + 0 @ addr  # places have both axes
+        start = page_bytes.offset + 0 @ self.axis + 0 @ addr  # addresses have both axes
         to_bank, to_slot, padded = self.slot_layout, self.paging.page_to_slot, self.paging.pad_to_shards
         outer = Layout((page_bytes.shape, *to_bank.shape), (page_bytes.stride, *to_bank.stride), offset=start)
         by_shard = Layout((page_elements, *to_slot.shape), (1, *scale(to_slot, page_elements).stride))
         grown = Layout((page_elements, *padded.shape), (1, *scale(padded, page_elements).stride))
-        layout: LayoutLike = compose(outer, compose(by_shard, compose(grown, host)))
-        return layout
+        return compose(outer, compose(by_shard, compose(grown, host)))
 
 
 def page_byte_layout(number_format: Format, page_elements: int) -> Layout:

@@ -23,7 +23,7 @@ from .page_geometry import PageGeometry
 from .paging import PageTable
 from .placement_rules import Violation, grid_violations, placement_violations, spec_violations, validate_placement
 from .shape import Shape, Tile, TileLike, padded_extents
-from .where import ElementLocator, Where, split_place
+from .where import ElementLocator, Where, split_location
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -174,7 +174,7 @@ class TensorSpec(PageGeometry, Drawable):
         >>> TensorSpec((1, 4, 60, 90), "int32", "tile", chip="n150").element_at(3, 1053828)
         (0, 2, 33, 17)
         """
-        bank_or_core, at, bit = split_place(place, address, bit)
+        bank_or_core, at, bit = split_location(place, address, bit)
         return self.locator.element_at(bank_or_core, at, self.address_on_empty_chip if base is None else base, bit)
 
     def pages(self, base: int | None = None) -> PageTable:
@@ -227,8 +227,8 @@ def as_spec(value: object) -> TensorSpec:
     >>> as_spec(TensorSpec((4, 4))).shape.logical
     (4, 4)
     """
-    plain = unwrap(value)
-    spec = plain if isinstance(plain, TensorSpec) else getattr(plain, "spec", None)
+    native = unwrap(value)
+    spec = native if isinstance(native, TensorSpec) else getattr(native, "spec", None)
     if not isinstance(spec, TensorSpec):
         raise MemoryConfigError(
             f"expected a TensorSpec or a tensor, got {type(value).__name__}, which does not say what is stored; create"
@@ -250,9 +250,9 @@ def device_address(value: object) -> int | None:
 
 def _as_fitted(value: object) -> TensorSpec:
     """Return the spec of a tensor, or of the storage of a tensor in memory with a layout: one page, in one bank."""
-    plain = unwrap(value)
-    cosize, dtype = getattr(getattr(plain, "layout", None), "cosize", None), getattr(plain, "dtype", None)
-    if cosize is None or dtype is None or isinstance(getattr(plain, "spec", None), TensorSpec):
+    native = unwrap(value)
+    cosize, dtype = getattr(getattr(native, "layout", None), "cosize", None), getattr(native, "dtype", None)
+    if cosize is None or dtype is None or isinstance(getattr(native, "spec", None), TensorSpec):
         return as_spec(value)
     return TensorSpec((1, int(cosize)), dtype, "row_major", memory="l1" if _is_local(value) else "dram")
 
@@ -295,7 +295,7 @@ def fit(
 
 # The cost of a change of a tensor: nothing (a view), a copy of bytes, or taking elements out of their tiles.
 
-Mode = list[tuple[int, int | None]]  # (extent, step) of the leaves of one dimension, innermost first
+Mode = list[tuple[int, int | None]]  # (extent, stride) of the leaves of one dimension, innermost first
 
 
 class ChangeKind(NamedEnum):
@@ -437,21 +437,21 @@ def _replace_arguments(spec: TensorSpec, **changes: Any) -> TensorSpec:  # argum
 
 
 def _classify_change(old: TensorSpec, new: TensorSpec, pairs: Sequence[Sequence[Leaf]], offset: int) -> SpecChange:
-    """Return the change, from the steps of the old tensor (first) and the new one (second) of each leaf."""
+    """Return the change, from the strides of the old tensor (first) and the new one (second) of each leaf."""
     if old.dtype != new.dtype:
         reason = f"every element is converted from {old.dtype} to {new.dtype}"
         return SpecChange(new, ChangeKind.COPY, ChangeKind.COPY, reason)
-    steps = [leaf.steps for mode in pairs for leaf in mode]
+    strides = [leaf.strides for mode in pairs for leaf in mode]
     page, same_page = old.page_elements, old.page_elements == new.page_elements
     on_pages = same_page and offset % page == 0
-    unchanged = all(first == second and first is not None for first, second in steps)
+    unchanged = all(first == second and first is not None for first, second in strides)
     covered = offset + prod(new.padded_shape) <= prod(old.padded_shape)  # all new pages, with their padding
     if unchanged and covered and (on_pages or not old.dtype.has_blocks):
         if on_pages and not offset and _same_banks(old, new):
             return SpecChange(new, ChangeKind.VIEW, ChangeKind.VIEW, "every element stays where it is")
         reason = "the host keeps its bytes, but pages are copied to other banks"
         return SpecChange(new, ChangeKind.COPY, ChangeKind.VIEW, reason)
-    if on_pages and all(_steps_by_pages(first, second, page) for first, second in steps):
+    if on_pages and all(_moves_whole_pages(first, second, page) for first, second in strides):
         return SpecChange(new, ChangeKind.COPY, ChangeKind.COPY, "whole pages are copied")
     if old.is_tiled:
         return SpecChange(new, ChangeKind.UNTILIZE, ChangeKind.UNTILIZE, "elements are taken out of their tiles")
@@ -459,8 +459,8 @@ def _classify_change(old: TensorSpec, new: TensorSpec, pairs: Sequence[Sequence[
     return SpecChange(new, ChangeKind.COPY, ChangeKind.COPY, reason)
 
 
-def _steps_by_pages(first: int | None, second: int | None, page: int) -> bool:
-    """Return whether a leaf keeps its step inside a page, or steps by whole pages on both sides."""
+def _moves_whole_pages(first: int | None, second: int | None, page: int) -> bool:
+    """Return whether a leaf keeps its stride inside a page, or strides over whole pages on both sides."""
     if first is None or second is None:
         return False
     return bool(first == second if min(first, second) < page else first % page == second % page == 0)
@@ -481,11 +481,11 @@ def _dimension_modes(spec: TensorSpec) -> list[Mode]:
     if not spec.shape.rank:
         return []
     pairs = zip(layout.shape, layout.stride, strict=True)
-    return [_merge_leaves(zip(leaves(extents), leaves(steps), strict=True)) for extents, steps in pairs]
+    return [_merge_leaves(zip(leaves(extents), leaves(strides), strict=True)) for extents, strides in pairs]
 
 
 def _window_mode(mode: Mode, start: int, count: int) -> Mode:
-    """Return the leaves of `count` indices from `start` on, without steps if adding `start` carries between leaves."""
+    """Return the leaves of `count` indices from `start` on, without strides if adding `start` carries over."""
     below = 1
     for extent, _ in mode[:-1]:
         below *= extent
@@ -509,21 +509,21 @@ def _join_modes(modes: list[Mode], extents: list[int]) -> Mode:
 def _merge_leaves(mode: Iterable[tuple[int, int | None]]) -> Mode:
     """Return the leaves with contiguous ones merged; at least one."""
     merged: Mode = []
-    for n, step in mode:
-        if merged and step is not None and merged[-1][1] is not None and step == merged[-1][0] * merged[-1][1]:
+    for n, stride in mode:
+        if merged and stride is not None and merged[-1][1] is not None and stride == merged[-1][0] * merged[-1][1]:
             merged[-1] = (merged[-1][0] * n, merged[-1][1])
         elif n != 1:
-            merged.append((n, step))
+            merged.append((n, stride))
     return merged or [(1, 0)]
 
 
 def _trim_mode(mode: Mode, extent: int) -> Mode | None:
     """Return leaves for exactly `extent` indices, or None if the leaves do not end there."""
     trimmed, rest = [], extent
-    for n, step in mode:
+    for n, stride in mode:
         if rest > n and rest % n:
             return None
-        trimmed.append((min(n, rest), step))
+        trimmed.append((min(n, rest), stride))
         rest = max(1, rest // n)
     return trimmed
 

@@ -246,10 +246,10 @@ def validate_coordinate(coordinate: Coordinate, shape: tuple[int, ...]) -> None:
         raise coordinate_error(coordinate, shape)
 
 
-def split_place(place: Where | CoreLike | int, address: int | None, bit: int) -> tuple[CoreLike | int, int, int]:
+def split_location(place: Where | CoreLike | int, address: int | None, bit: int) -> tuple[CoreLike | int, int, int]:
     """Return (core or bank, address, bit) of a `Where`, or the three arguments themselves.
 
-    >>> split_place((0, 1), 4096, 0)
+    >>> split_location((0, 1), 4096, 0)
     ((0, 1), 4096, 0)
     """
     if isinstance(place, Where):

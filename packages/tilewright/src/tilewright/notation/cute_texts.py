@@ -94,10 +94,10 @@ class _CuteReader:
                 origin = Place({f"E{k}": number for k, number in enumerate(start) if number})
             elif (number := self._read_offset()) is not None:
                 offset = number
-            elif (found_swizzle := self._read_swizzle()) is not None:
+            elif (inner := self._read_swizzle()) is not None:
                 if swizzle is not None:
                     cursor.fail("one swizzle")
-                swizzle = found_swizzle
+                swizzle = inner
             else:
                 layout = self._read_layout(depth)
                 break
@@ -193,12 +193,16 @@ class _CuteReader:
             self.cursor.fail("':' and strides")
         return self._build(shape, None)
 
+    def _open(self) -> str:
+        """Move past the bracket that opens a type or a call, and return the one that closes it."""
+        if self.cursor.accept("<"):
+            return ">"
+        self.cursor.expect("(")
+        return ")"
+
     def _read_constructor(self) -> Any:
         """Return `Layout<Shape<...>, Stride<...>>`, or `Layout(shape, stride)`."""
-        cursor = self.cursor
-        closing = ">" if cursor.accept("<") else ")"
-        if closing == ")":
-            cursor.expect("(")
+        cursor, closing = self.cursor, self._open()
         shape = self.read_tree()
         stride = self.read_tree() if cursor.accept(",") else None
         cursor.expect(closing)
@@ -206,10 +210,7 @@ class _CuteReader:
 
     def _read_composed(self, depth: int) -> CuteText:
         """Return a composed layout, as the C++ type or as a call with `offset=`."""
-        cursor = self.cursor
-        closing = ">" if cursor.accept("<") else ")"
-        if closing == ")":
-            cursor.expect("(")
+        cursor, closing = self.cursor, self._open()
         swizzle = self._read_swizzle()
         if swizzle is None:
             cursor.fail("a swizzle")
@@ -243,15 +244,9 @@ class _CuteReader:
         cursor = self.cursor
         if depth > MAX_DEPTH:
             cursor.fail(f"at most {MAX_DEPTH} levels")
-        for opening, closing in (
-            ("(", ")"),
-            ("Shape<", ">"),
-            ("Stride<", ">"),
-            ("Step<", ">"),
-            ("tuple<", ">"),
-            ("Coord<", ">"),
-        ):
+        for opening in ("(", "Shape<", "Stride<", "Step<", "tuple<", "Coord<"):
             if cursor.accept(opening):
+                closing = ")" if opening == "(" else ">"
                 return tuple(cursor.items(closing, lambda: self.read_tree(depth + 1), _MAX_MODES, is_python=True))
         amount = self._read_integer()
         path = []

@@ -286,8 +286,8 @@ class MetalLayout:
     ...     "#ttcore.metal_layout<logical_shape = 8x300, dim_alignments = 32x32, collapsed_intervals ="
     ...     " dense<[[0, 1], [1, 2]]> : tensor<2x2xi64>, l1, sharded>"
     ... )
-    >>> layout.logical_shape, layout.aligned_shape, layout.collapsed_intervals, layout.space
-    ((8, 300), (32, 320), ((0, 1), (1, 2)), 'l1')
+    >>> layout.logical_shape, layout.dim_alignments, layout.collapsed_intervals, layout.space
+    ((8, 300), (32, 32), ((0, 1), (1, 2)), 'l1')
     """
 
     logical_shape: tuple[int, ...] | None = None
@@ -300,18 +300,6 @@ class MetalLayout:
     grid: tuple[int, ...] | None = None
     memref: Memref | None = None
     extra: tuple[tuple[str, str], ...] = ()  # other named parts, as texts
-
-    @property
-    def aligned_shape(self) -> tuple[int, ...] | None:
-        """The logical shape rounded up to the alignments, or None if it is not given.
-
-        >>> MetalLayout(logical_shape=(8, 300), dim_alignments=(32, 32)).aligned_shape
-        (32, 320)
-        """
-        if self.logical_shape is None or self.dim_alignments is None:
-            return self.logical_shape
-        pairs = zip(self.logical_shape, self.dim_alignments, strict=True)
-        return tuple([-(-n // max(1, unit)) * unit for n, unit in pairs])
 
 
 @dataclass(frozen=True, slots=True)
@@ -492,8 +480,7 @@ _METAL_MEMORY_LAYOUTS = ("sharded", *MEMORY_LAYOUTS)
 
 def _read_intervals(cursor: TextCursor) -> tuple[tuple[int, int], ...]:
     """Return the pairs of a constant such as dense<[[0, 1], [1, 2]]> : tensor<2x2xi64>."""
-    cursor.expect("dense")
-    cursor.expect("<")
+    cursor.expect("dense", "<")
     start = cursor.at
     text = "" if cursor.peek(">") else cursor.raw()
     cursor.expect(">")

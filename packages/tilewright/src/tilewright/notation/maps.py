@@ -373,7 +373,7 @@ class IndexMap:
             except OverflowError:
                 raise LayoutError("the map has a number beyond 64 bits; give smaller ones") from None
 
-    def layout(self, shape: Sequence[int]) -> Layout | Any:
+    def layout(self, shape: Sequence[int]) -> LayoutLike:
         """Return the layout of an array of a `shape` whose mapped array is stored row by row; raise if there is none.
 
         >>> i, j = Term.input("i"), Term.input("j")
@@ -392,7 +392,7 @@ class IndexMap:
         modes = [self._mode(name, extent, total) for name, extent in zip(self.inputs, shape, strict=True)]
         stored = Layout(tuple([extents for extents, _ in modes]), tuple([strides for _, strides in modes]))
         stored_shape = [prod(extents) if isinstance(extents, tuple) else extents for extents, _ in modes]
-        layout: Any = stored if stored_shape == list(shape) else with_logical_shape(stored, tuple(shape))
+        layout = stored if stored_shape == list(shape) else with_logical_shape(stored, tuple(shape))
         return layout + offset if offset else layout
 
     def _mode(self, name: str, extent: int, total: Mapping[IndexDigit, int]) -> tuple[Any, Any]:
@@ -485,8 +485,7 @@ def read_index_expressions(cursor: TextCursor) -> IndexMap:
     symbols = _read_names(cursor, "[", "]") if cursor.peek("[") else ()
     if len({*inputs, *symbols}) != len(inputs) + len(symbols):
         raise FileFormatError(f"{cursor.name}: every name once, got {[*inputs, *symbols]}")
-    cursor.expect("->")
-    cursor.expect("(")
+    cursor.expect("->", "(")
     results = cursor.items(")", lambda: _read_sum(cursor, (*inputs, *symbols), 0))
     if is_wrapped:
         cursor.expect(">")
@@ -576,7 +575,7 @@ class StridedMemref:
     space: str = ""
 
     @property
-    def layout(self) -> Layout | Any:
+    def layout(self) -> LayoutLike:
         """The layout from indices to elements; raises if one of its numbers is dynamic.
 
         >>> parse_strided_memref("memref<2x3xf32>").layout
@@ -619,8 +618,7 @@ def parse_strided_memref(text: str) -> StridedMemref:
     cursor = TextCursor(text, "a memref")
     if cursor.peek("strided"):
         cursor.fail("a memref with a shape around the strides, such as memref<8x64xf32, strided<[64, 1]>>, or a shape,")
-    cursor.expect("memref")
-    cursor.expect("<")
+    cursor.expect("memref", "<")
     shape = cursor.extents()
     element = cursor.take(_NAME, "an element type such as f32")
     strides: tuple[int | None, ...] | None = None
@@ -651,13 +649,11 @@ def parse_strided_memref(text: str) -> StridedMemref:
 
 
 def _read_strided(cursor: TextCursor) -> tuple[tuple[int | None, ...], int | None]:
-    cursor.expect("<")
-    cursor.expect("[")
+    cursor.expect("<", "[")
     strides = cursor.items("]", lambda: _read_number(cursor))
     offset: int | None = 0
     if cursor.accept(","):
-        cursor.expect("offset")
-        cursor.expect(":")
+        cursor.expect("offset", ":")
         offset = _read_number(cursor)
     cursor.expect(">")
     return tuple(strides), offset

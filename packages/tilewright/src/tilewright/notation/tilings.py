@@ -31,7 +31,7 @@ class TiledDimensions:
     """
 
     extents: tuple[int, ...]
-    layout: Any
+    layout: LayoutLike
 
     @classmethod
     def of(cls, shape: Sequence[int], order: Sequence[int] | None = None) -> TiledDimensions:
@@ -143,7 +143,7 @@ class XlaShape:
         return tiled
 
     @property
-    def layout(self) -> Layout | Any:
+    def layout(self) -> LayoutLike:
         """The layout from coordinates to the element in the buffer.
 
         >>> parse_xla("f32[8,4]{1,0:T(2,2)}").layout(3, 1)
@@ -344,7 +344,7 @@ class OnednnTag:
             )
         return tuple([ceil_div(extent, self.block(k)) * self.block(k) for k, extent in enumerate(shape)])
 
-    def layout(self, shape: Sequence[int]) -> Layout | Any:
+    def layout(self, shape: Sequence[int]) -> LayoutLike:
         """Return the layout of an array of a `shape`; its padding is part of the layout.
 
         >>> parse_onednn("ba").layout((2, 3))
@@ -493,7 +493,7 @@ class MosaicTiling:
             )
         return result
 
-    def layout(self, shape: Sequence[int]) -> Layout | Any:
+    def layout(self, shape: Sequence[int]) -> LayoutLike:
         """Return the layout of an array of a `shape` whose tiles are stored contiguously."""
         return self._split(shape).layout
 
@@ -523,8 +523,7 @@ def parse_mosaic(text: str) -> MosaicTiling:
     ((128,),)
     """
     cursor = TextCursor(text, "a tiling")
-    cursor.expect("Tiling")
-    cursor.expect("(")
+    cursor.expect("Tiling", "(")
     tiles: list[tuple[int, ...]] = []
     while cursor.accept("("):
         tile = cursor.items(")", lambda: cursor.integer("an extent"), is_python=True)

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 from .._text import TextCursor
 from ..errors import FileFormatError, LayoutError
-from ..layout import Layout, Linear, compose
+from ..layout import Layout, LayoutLike, Linear, compose
 
 # TTGIR and Gluon text: types with an encoding, such as `tensor<32x16xf16, #ttg.blocked<{...}>>`, in and out.
 
@@ -206,18 +206,16 @@ class _TritonReader:
 
     def _read_fields(self, depth: int) -> dict[str, Any]:
         cursor, fields = self.cursor, dict[str, Any]()
-        cursor.expect("{")
-        if cursor.accept("}"):
-            return fields
-        while True:
+
+        def read_field() -> None:
             key = cursor.take(_NAME, "a field")
             if key in fields:
                 cursor.fail(f"every field once, {key!r} was given before")
             cursor.expect("=")
             fields[key] = self._read_value(depth + 1)
-            if not cursor.accept(","):
-                break
-        cursor.expect("}")
+
+        cursor.expect("{")
+        cursor.items("}", read_field, MAX_VALUES)
         return fields
 
     def _read_value(self, depth: int) -> Any:
@@ -367,7 +365,7 @@ def linear_of_encoding(encoding: TritonEncoding, shape: Sequence[int], bits: int
     return Linear(bases, {f"dim{k}": extent for k, extent in enumerate(extents)})
 
 
-def memory_layout_of_encoding(encoding: TritonEncoding, shape: Sequence[int]) -> Layout | Any:
+def memory_layout_of_encoding(encoding: TritonEncoding, shape: Sequence[int]) -> LayoutLike:
     """Return where an encoding of shared memory puts the elements of a tensor of a `shape`: coordinates to offsets.
 
     >>> from tilewright.notation import parse_encoding
@@ -431,6 +429,11 @@ class _Encoded:
         if self.rank < 2:
             raise LayoutError(f"#ttg.{self.encoding.name} is for matrices, shape {self.shape} has one dimension")
         return self.rank - 2, self.rank - 1
+
+    def operand(self, number: int) -> tuple[int, int]:
+        """Return the dimension of an operand that is summed over, and the other one."""
+        rows, columns = self.matrix
+        return (rows, columns) if number else (columns, rows)
 
     @property
     def leading(self) -> list[int]:
@@ -629,7 +632,7 @@ def _dot_operand(encoded: _Encoded) -> dict[str, list[Basis]]:
     parent, operand = encoded.encoding.fields["parent"], encoded.encoding.fields["opIdx"]
     if not isinstance(parent, TritonEncoding) or operand not in (0, 1):
         raise LayoutError("#ttg.dot_op needs opIdx = 0 or 1, and the encoding of its result as parent")
-    inner = encoded.matrix[1 - operand]
+    inner, _ = encoded.operand(operand)
     of_parent = _Encoded(parent, encoded.shape, encoded.bits, encoded.whole)
     blocks = _block_bases(of_parent)
     if parent.name != "amd_mfma":
@@ -647,8 +650,7 @@ def _dot_operand(encoded: _Encoded) -> dict[str, list[Basis]]:
 
 
 def _nvidia_operand(encoded: _Encoded, width: int, operand: int) -> dict[str, list[Basis]]:
-    (m, n), leading = encoded.matrix, encoded.leading
-    inner, outer = (n, m) if operand == 0 else (m, n)
+    (m, n), leading, (inner, outer) = encoded.matrix, encoded.leading, encoded.operand(operand)
     rows = [encoded.unit(outer, 8)] if operand == 0 else []
     bases = _Bases(
         encoded,
@@ -663,8 +665,7 @@ def _nvidia_operand(encoded: _Encoded, width: int, operand: int) -> dict[str, li
 
 
 def _mfma_operand(encoded: _Encoded, width: int, operand: int) -> dict[str, list[Basis]]:
-    (m, n), leading = encoded.matrix, encoded.leading
-    inner, outer = (n, m) if operand == 0 else (m, n)
+    (m, n), leading, (inner, outer) = encoded.matrix, encoded.leading, encoded.operand(operand)
     instruction = encoded.encoding.fields["instrShape"]
     extent = instruction[operand]
     bases = _Bases(
@@ -682,8 +683,7 @@ def _mfma_operand(encoded: _Encoded, width: int, operand: int) -> dict[str, list
 
 
 def _wmma_operand(encoded: _Encoded, width: int, operand: int) -> dict[str, list[Basis]]:
-    (m, n), fields = encoded.matrix, encoded.encoding.fields
-    inner, outer = (n, m) if operand == 0 else (m, n)
+    fields, (inner, outer) = encoded.encoding.fields, encoded.operand(operand)
     both_halves_alike = fields["version"] == 1
     half = encoded.unit(inner, 0 if both_halves_alike else width)
     bases = _Bases(encoded, encoded.units(inner, width), [*encoded.units(outer, 16), half])

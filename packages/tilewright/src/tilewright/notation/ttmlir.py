@@ -219,8 +219,7 @@ def read_memref(cursor: TextCursor, aliases: Aliases) -> Memref:
     >>> read_memref(TextCursor("memref<32xf32, #l1>", "a memref"), {}).shape
     (32,)
     """
-    cursor.expect("memref")
-    cursor.expect("<")
+    cursor.expect("memref", "<")
     shape = cursor.extents()
     tile, dtype = _read_element(cursor, aliases)
     extents = tuple([n for n in shape if n is not None])
@@ -263,8 +262,7 @@ def parse_tensor_type(text: str, aliases: Aliases | None = None) -> TensorType:
     ((), (None, 8))
     """
     cursor = TextCursor(text, "a tensor type")
-    cursor.expect("tensor")
-    cursor.expect("<")
+    cursor.expect("tensor", "<")
     shape = cursor.extents()
     tile, dtype = _read_element(cursor, aliases or {})
     encoding = cursor.raw() if cursor.accept(",") else None
@@ -598,8 +596,7 @@ def read_layout(cursor: TextCursor, aliases: Aliases) -> MlirLayout:
     >>> read_layout(TextCursor(text, "a layout"), {}).ignore_physical
     True
     """
-    cursor.expect("#ttnn.ttnn_layout")
-    cursor.expect("<")
+    cursor.expect("#ttnn.ttnn_layout", "<")
 
     def find_part(keys: Collection[str]) -> Part:
         if cursor.peek("memref"):

@@ -403,7 +403,7 @@ class Tensor(Drawable):
         """
         here = self.without_extra_padding()
         change = spec.reshape_spec(here.spec, _unpack(shape))
-        if here._kind(change) is ChangeKind.VIEW:
+        if here._change_kind(change) is ChangeKind.VIEW:
             return here._as_view(change)
         return here._from_pages(change, to_bytes(here.numpy().reshape(change.spec.shape.logical), change.spec))
 
@@ -421,10 +421,10 @@ class Tensor(Drawable):
         if dims == list(range(rank)):
             return here._as_view(_unchanged(here.spec))
         change = spec.transpose_spec(here.spec, *dims)
-        kind = here._kind(change)
-        if kind is ChangeKind.VIEW:
+        cost = here._change_kind(change)
+        if cost is ChangeKind.VIEW:
             return here._as_view(change)
-        if kind is ChangeKind.COPY and here.layout is PageLayout.TILE and dims[-2:] == [rank - 2, rank - 1]:
+        if cost is ChangeKind.COPY and here.layout is PageLayout.TILE and dims[-2:] == [rank - 2, rank - 1]:
             return here._from_page_grid(change, page_grid(here.pages, here.spec).transpose(*dims, rank))
         return here._from_pages(change, to_bytes(here.numpy().transpose(*dims), change.spec))
 
@@ -457,7 +457,7 @@ class Tensor(Drawable):
             change = _slice_with_steps(here.spec, shape)
         else:
             change = spec.slice_spec(here.spec, *slices)
-        if here._kind(change) is ChangeKind.VIEW:
+        if here._change_kind(change) is ChangeKind.VIEW:
             return here._as_view(change, here.spec.host(*[part.start for part in selected]))
         tiles = page_slices(here.spec, selected)
         if tiles is not None:
@@ -521,7 +521,7 @@ class Tensor(Drawable):
         change = _copied(spec, "padding is removed")
         return self._from_pages(change, to_bytes(self.numpy(), spec))
 
-    def _kind(self, change: SpecChange) -> ChangeKind:
+    def _change_kind(self, change: SpecChange) -> ChangeKind:
         """Return the cost of a change where this tensor is."""
         return change.on_host if self.device is None else change.kind
 
@@ -536,7 +536,7 @@ class Tensor(Drawable):
 
     def _repage(self, change: SpecChange, fill: Number) -> Tensor:
         """Return the same elements in other pages, by one plan."""
-        if self._kind(change) is ChangeKind.VIEW:
+        if self._change_kind(change) is ChangeKind.VIEW:
             return self._as_view(change)
         return self._from_pages(change, convert_pages(self.pages, self.spec, change.spec, fill))
 

@@ -242,8 +242,8 @@ class TileTensor(Arithmetic):
             if offset is not None:
                 _, _, vector, (own_type, types, low, high) = self._quick
                 if vector is None:
-                    kind: type = value.__class__
-                    if kind is not own_type and (kind not in types or not low <= value <= high):
+                    value_type: type = value.__class__
+                    if value_type is not own_type and (value_type not in types or not low <= value <= high):
                         value = elements.fit_scalar(value, self._store.format)
                     self._store.will_write(offset)
                     self._store.data[offset] = value
@@ -275,13 +275,13 @@ class TileTensor(Arithmetic):
                 if 0 <= row < rows and 0 <= column < columns:
                     return int(offset + row * down + column * right)
                 return None
-        for c, n, step in zip(key, shape, stride):  # noqa: B905  (equal lengths, on the hot path)
+        for c, n, d in zip(key, shape, stride):  # noqa: B905  (equal lengths, on the hot path)
             if c.__class__ is not int or not 0 <= c < n:
                 return None
-            if step.__class__ is int:
-                offset += c * step
+            if d.__class__ is int:
+                offset += c * d
             else:
-                for extent, inner in step:
+                for extent, inner in d:
                     offset += c % extent * inner
                     c //= extent
         return offset

@@ -55,34 +55,11 @@ if TYPE_CHECKING:
     TileKernel: Any  # of a companion
 
 __all__ = [
-    "Box",
-    "CancelledError",
-    "ExternalTensor",
-    "InlineQueue",
-    "Input",
-    "InternalTensor",
-    "MergedManifests",
-    "Output",
-    "Pipeline",
-    "PipelineReport",
-    "PlanReport",
-    "Schedule",
-    "SimulatedQueue",
-    "Step",
-    "Task",
-    "TaskTimeoutError",
-    "ThreadQueue",
-    "TilePlan",
-    "Tiler",
-    "Trace",
-    "TransferEvent",
-    "export",
-    "import_",
-    "plan_tiles",
-    "spaced_layout",
-    "stream",
-    "wait",
-]
+    "Box", "CancelledError", "ExternalTensor", "InlineQueue", "Input", "InternalTensor", "MergedManifests",
+    "Output", "Pipeline", "PipelineReport", "PlanReport", "Schedule", "SimulatedQueue", "Step", "Task",
+    "TaskTimeoutError", "ThreadQueue", "TilePlan", "Tiler", "Trace", "TransferEvent", "export", "import_",
+    "plan_tiles", "spaced_layout", "stream", "wait",
+]  # fmt: skip
 
 
 def _find_name(name: str) -> Any:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from math import gcd, prod
@@ -68,6 +68,7 @@ from .tile_copies import (
     Work,
     boxes_outside,
     compile_word_copy,
+    copy_strided,
     export_copies,
     import_copies,
     repeated_boxes,
@@ -223,12 +224,6 @@ class MappedEndpoint(MemoryEndpoint):
             self._file = -1
 
     def __del__(self) -> None:
-        self.close()
-
-    def __enter__(self) -> MappedEndpoint:
-        return self
-
-    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property
@@ -552,11 +547,8 @@ def copy_elements(source: Array, target: Array) -> None:
     if source.nbytes < MIN_NATIVE_COPY or source.shape != target.shape or not native.is_available():
         target[...] = source
         return
-    start, end = source.ctypes.data, target.ctypes.data
-    size = source.itemsize
-    word = gcd(size, 8, *source.strides, *target.strides, start, end)
-    run, source_low, target_low = compile_word_copy(source.shape, source.strides, target.strides, size, word)
-    run(start + source_low, end + target_low)
+    sides = [(array.strides, array.dtype, array.ctypes.data) for array in (source, target)]
+    copy_strided(source.shape, *sides[0], *sides[1])()
 
 
 def _repeated_parts(tile: Box, shape: tuple[int, ...], padding: str) -> Iterator[_TilePart]:
@@ -813,89 +805,64 @@ class FileReference:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ObjectReference:
-    """An array object: threads share it, and zarr arrays and the like may be sent to other processes.
+class StoreReference:
+    """An array object, or the name of a stored array, such as `a.zarr`, which is opened wherever a task runs.
 
-    `description` describes the array when the reference was made.
+    Threads share an object; zarr arrays and the like may be sent to other processes. `description` describes the array
+    when the reference was made.
 
-    >>> ObjectReference(np.zeros(3)).open(writing=True).shape
+    >>> StoreReference(np.zeros(3)).open(writing=True).shape
     (3,)
     """
 
     array: Any
     description: dict[str, Any] | None = None
 
+    @property
+    def is_name(self) -> bool:
+        """Whether the array is given by its name."""
+        return isinstance(self.array, str)
+
     def open(self, writing: bool) -> Endpoint:
-        """Return the endpoint of the array."""
-        return open_endpoint(self.array, writing)
+        """Return the endpoint of the array; a name is opened anew."""
+        return open_endpoint(open_operand(self.array, writing), writing)
 
     def verify(self) -> None:
         """Raise unless the array still matches its description.
 
         >>> make_reference(np.zeros(3)).verify()
         """
-        current = describe_store(self.array)
+        current = describe_store(open_operand(self.array))
         if current != self.description:
+            subject = self.array if self.is_name else f"the {type(self.array).__name__}"
             raise TransferError(
-                f"the {type(self.array).__name__} has changed: expected {self.description}, got {current}; make the"
-                " plan again"
+                f"{subject} has changed: expected {self.description}, got {current}; make the plan again"
             )
 
     def identity(self, reading: bool) -> dict[str, Any]:
         """Return plain data that identifies the array; its content is compared task by task."""
-        return describe_store(self.array)
+        return ({"name": self.array} if self.is_name else {}) | describe_store(open_operand(self.array))
 
 
-@dataclass(frozen=True, slots=True)
-class NameReference:
-    """The name of a stored array, such as `a.zarr` or `a.h5::x`, which is opened wherever a task runs.
-
-    `description` describes the array when the reference was made.
-
-    >>> NameReference("a.zarr").name
-    'a.zarr'
-    """
-
-    name: str
-    description: dict[str, Any] | None = None
-
-    def open(self, writing: bool) -> Endpoint:
-        """Return the endpoint of the array, opened anew."""
-        return open_endpoint(open_array(self.name, writing=writing), writing)
-
-    def verify(self) -> None:
-        """Raise unless the array still matches its description."""
-        current = describe_store(open_array(self.name))
-        if current != self.description:
-            raise TransferError(
-                f"{self.name} has changed: expected {self.description}, got {current}; make the plan again"
-            )
-
-    def identity(self, reading: bool) -> dict[str, Any]:
-        """Return plain data that identifies the array; its content is compared task by task."""
-        return {"name": self.name, **describe_store(open_array(self.name))}
-
-
-ArrayReference = FileReference | NameReference | ObjectReference
+ArrayReference = FileReference | StoreReference
 
 
 def make_reference(array: object) -> ArrayReference:
     """Return a reference to a name, a memory map, or any other array.
 
     >>> type(make_reference(np.zeros(3))).__name__
-    'ObjectReference'
+    'StoreReference'
     """
     if isinstance(array, (str, Path)):
         name = parse_array_name(array)
         if name.kind == "npy" and name.is_local:
             return _reference_npy(str(Path(name.path).resolve()))
-        text = absolute_name(name)
-        return NameReference(text, describe_store(open_array(text)))
-    array = open_operand(array)
+        array = absolute_name(name)
+        return StoreReference(array, describe_store(open_array(array)))
     # the file offset of a view of a map is not recorded, so it stays an object
     if is_shared_map(array) and not isinstance(array.base, np.memmap) and array.flags.forc:
         return _reference_map(array)
-    return ObjectReference(array, describe_store(array))
+    return StoreReference(array, describe_store(array))
 
 
 def _reference_npy(path: str) -> FileReference:
@@ -904,10 +871,10 @@ def _reference_npy(path: str) -> FileReference:
 
 
 def _reference_map(array: np.memmap[Any, Any]) -> ArrayReference:
-    with MappedEndpoint(array) as endpoint:
+    with closing(MappedEndpoint(array)) as endpoint:
         inode = endpoint.inode
     if inode is None:  # the path names another file now, so only the map can be used
-        return ObjectReference(array, describe_store(array))
+        return StoreReference(array, describe_store(array))
     shape = tuple([int(n) for n in array.shape])
     fortran_order = bool(array.flags.f_contiguous and not array.flags.c_contiguous)
     path = str(Path(str(array.filename)).resolve())
@@ -922,10 +889,10 @@ def validate_sendable(reference: ArrayReference, role: str) -> None:
     if isinstance(reference, FileReference):
         return
     private = "an array in the memory of this process"
-    array = open_array(reference.name) if isinstance(reference, NameReference) else reference.array
+    array = open_operand(reference.array)
     if not isinstance(array, np.ndarray):
         private = next((location.private for location in store_locations(array) if location.private), "")
-        if isinstance(reference, NameReference) and is_hdf5(array):
+        if reference.is_name and is_hdf5(array):
             if role == "source":
                 return  # every process opens the file
             private = "a dataset of an HDF5 file, which one process at a time can write"

@@ -463,8 +463,8 @@ def stream(
             raise TransferError("expected at least one source: an array, a name, or a list of them")
         for array in sources:
             validate_operand(array, "source")
-        given = [open_operand(item) if not isinstance(item, (str, Path)) else item for item in as_list(target)]
-        arrays = [item for item in given if not isinstance(item, (str, Path))]
+        requested: list[Any] = as_list(target)
+        arrays = [item for item in requested if not isinstance(item, (str, Path))]
         for array in arrays:
             validate_operand(array, "target")
         validate_equal_shapes(sources, arrays)
@@ -476,7 +476,7 @@ def stream(
             files.enter_context(create_like(item, like, sources[0].dtype if dtype is None else dtype, chunks))
             if isinstance(item, (str, Path))
             else item
-            for item in given
+            for item in requested
         ]
         shape = tuple([int(n) for n in sources[0].shape])
         is_chosen = workers is None and scheme is None and depth is None
@@ -526,7 +526,7 @@ def open_source(source: object, targets: Sequence[object]) -> Any:
     (3,)
     """
     if not isinstance(source, (str, Path)):
-        return open_operand(source)
+        return source
     name = parse_array_name(source)
     files = [parse_array_name(target).path for target in targets if isinstance(target, (str, Path))]
     is_written = os.path.realpath(name.path) in map(os.path.realpath, files)

@@ -21,7 +21,7 @@ from importlib import import_module
 from itertools import combinations, product
 from math import prod
 from types import BuiltinFunctionType, FunctionType, ModuleType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +30,7 @@ from ..copying import Footprint, find_device_array
 from ..errors import TransferError
 from ..layout import Box
 from .tile_copies import ExternalTensor
-from .tiler import Tiler, number_of
+from .tiler import Tiler, number_of, tiles_along
 
 _MAX_SEARCHED = 4096
 """Objects that are searched for the arrays behind a wrapper."""
@@ -376,15 +376,6 @@ _MAX_LISTED_USES = 4096
 """Tiles of one chunk that are listed; a chunk with more of them is needed again soon in any case."""
 
 
-def chunk_range(start: int, end: int, chunk: int) -> range:
-    """Return the chunks along an axis that hold the elements from `start` to before `end`.
-
-    >>> chunk_range(3, 9, 4)
-    range(0, 3)
-    """
-    return range(start // chunk, -(-end // chunk))
-
-
 class ChunkUses:
     """Which tiles of a `tiler` read which chunks of its space, stored in `chunks`.
 
@@ -399,11 +390,8 @@ class ChunkUses:
 
     def _tiles_along(self, axis: int, chunk: int) -> range:
         """Return the grid coordinates of the tiles that read a chunk, along an axis."""
-        step, first, extent, last, _ = self.tiler.axes[axis]
         start = chunk * self.chunks[axis]
-        end = min(start + self.chunks[axis], self.tiler.space[axis])
-        low = max(0, -(-(start - first - extent + 1) // step))
-        return range(low, min(last, (end - 1 - first) // step) + 1)
+        return tiles_along(self.tiler, axis, start, min(start + self.chunks[axis], self.tiler.space[axis]))
 
     def _shares_chunks(self, axis: int) -> bool:
         """Return whether a chunk is read by several tiles along an axis."""
@@ -577,7 +565,7 @@ class ChunkReader:
 
     def _indices(self, box: Box) -> Iterator[Index]:
         axes = zip(box.offset, box.end, self._uses.chunks, strict=True)
-        return product(*[chunk_range(start, end, chunk) for start, end, chunk in axes])
+        return product(*[range(start // chunk, -(-end // chunk)) for start, end, chunk in axes])
 
     def _part(self, box: Box, index: Index, chunk: Array) -> tuple[Box, Array]:
         home = self._box_of(index)
@@ -699,13 +687,14 @@ class _InlineExecutor(ThreadPoolExecutor):
         return future
 
 
+Result = TypeVar("Result")
 _idle_loops: list[asyncio.AbstractEventLoop] = []
 _loops_lock = threading.Lock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_idle_loops.clear)
 
 
-def run_in_thread(coroutine: Coroutine[Any, Any, Any]) -> Any:
+def run_in_thread(coroutine: Coroutine[Any, Any, Result]) -> Result:
     """Run a coroutine in the calling thread, with all that it would hand to other threads, and return its result.
 
     >>> async def name_thread():

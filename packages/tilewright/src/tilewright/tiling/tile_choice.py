@@ -204,7 +204,9 @@ def choose_tile(
     halos = tuple([before + after for before, after in margins])
     sizes = [_element_size(item) for item in inputs], [_element_size(item) for item in outputs]
     depth = depth or 3
-    grids = _find_chunks(extents, margins, inputs, outputs)
+    reads = [(chunks, _element_size(item)) for item in inputs if (chunks := read_chunk_shape(item))]
+    writes = [(chunks, _element_size(item)) for item in outputs if (chunks := chunk_shape(item))]
+    grids = ChunkGrids(extents, margins, reads, writes)
     if grids.units is not None:
         choice = _choose_whole_chunks(grids, halos, sizes, scheme, depth, memory_limit)
         if choice is not None:
@@ -233,14 +235,6 @@ def fit_depth(
     return max(1, min(depth, memory_limit // max(1, 2 * _buffer_bytes(tile, halos, sizes, scheme, 1))))
 
 
-def _find_chunks(
-    extents: tuple[int, ...], margins: tuple[tuple[int, int], ...], inputs: Sequence[Any], outputs: Sequence[Any]
-) -> ChunkGrids:
-    reads = [(chunks, _element_size(item)) for item in inputs if (chunks := read_chunk_shape(item))]
-    writes = [(chunks, _element_size(item)) for item in outputs if (chunks := chunk_shape(item))]
-    return ChunkGrids(extents, margins, reads, writes)
-
-
 def _element_size(item: object) -> int:
     """Return the bytes of an element of a dtype, or of an array."""
     dtype: Any = item.dtype if hasattr(item, "shape") and hasattr(item, "dtype") else item
@@ -258,17 +252,15 @@ def _choose_whole_chunks(
     limit = STORE_LIMIT if memory_limit is None else memory_limit
     for tried in range(depth, 0, -1) if scheme in ("buffered", "direct") else [depth]:
         used = _used_depth(scheme, tried)
-        best: tuple[float, tuple[int, ...], int] | None = None
-        for tile in grids.candidates():
-            nbytes = _buffer_bytes(tile, halos, sizes, scheme, tried)
-            spare = limit - nbytes - used * grids.decoded_bytes
-            if spare < 0:
-                continue
-            cost = grids.cost(tile, spare, used)
-            if best is None or cost < best[0]:
-                best = (cost, tile, nbytes)
-        if best is not None:
-            return TileChoice(best[1], used, best[2])
+        choices = [
+            TileChoice(tile, used, _buffer_bytes(tile, halos, sizes, scheme, tried)) for tile in grids.candidates()
+        ]
+        available = limit - used * grids.decoded_bytes
+        fitting = [choice for choice in choices if choice.buffer_bytes <= available]
+        if fitting:
+            return min(
+                fitting, key=lambda choice: grids.cost(choice.tile, available - choice.buffer_bytes, choice.depth)
+            )
     if memory_limit is not None or grids.units is None:
         return None
     # nobody has set a limit, and a store cannot do with less
@@ -279,18 +271,15 @@ def _cheapest_tile(
     extents: tuple[int, ...], halos: tuple[int, ...], sizes: ElementSizes, scheme: str, depth: int, limit: int
 ) -> tuple[int, ...]:
     """Return the tile of arrays in memory that fits a limit at the lowest cost."""
-    best: tuple[float, tuple[int, ...]] | None = None
-    for tile in _candidate_tiles(extents, halos, sizes, scheme, depth, limit):
-        cost = _transfer_cost(tile, halos, sizes)
-        if best is None or cost < best[0]:
-            best = (cost, tile)
-    if best is None:
+    tiles = _candidate_tiles(extents, halos, sizes, scheme, depth, limit)
+    tile = min(tiles, key=lambda tile: _transfer_cost(tile, halos, sizes), default=None)
+    if tile is None:
         least = _buffer_bytes((1,) * len(extents), halos, sizes, scheme, depth)
         raise TransferError(
             f"tiles of one element with this halo take {least} bytes with {scheme} buffering, the limit is"
             f" {limit}; raise the limit, or use a scheme with fewer buffers"
         )
-    return best[1]
+    return tile
 
 
 def _buffer_bytes(tile: tuple[int, ...], halos: tuple[int, ...], sizes: ElementSizes, scheme: str, depth: int) -> int:

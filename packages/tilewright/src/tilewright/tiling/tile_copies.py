@@ -486,11 +486,9 @@ def direct_copy(source: ExternalTensor, target: ExternalTensor, threads: int = 1
     source.validate_bounds(source.window)
     target.validate_bounds(target.window)
     start, end = source.address_of(source.window), target.address_of(target.window)
-    size, strides = source.dtype.itemsize, (source.strides, target.strides)
-    word = gcd(size, 8, start, end, *strides[0], *strides[1])
-    large = target.memory.nbytes >= LARGE_TARGET
-    run, source_low, target_low = compile_word_copy(source.shape, *strides, size, word, large, threads)
-    return BoundCopy(run, start + source_low, end + target_low, (source.memory, target.memory))
+    sides = (source.strides, source.dtype, start, target.strides, target.dtype, end)
+    owners, is_large = (source.memory, target.memory), target.memory.nbytes >= LARGE_TARGET
+    return copy_strided(source.shape, *sides, owners, is_large, threads)
 
 
 def fill_copy(internal: InternalTensor, box: Box, value: np.ndarray[Any, Any]) -> BoundCopy:
@@ -500,7 +498,7 @@ def fill_copy(internal: InternalTensor, box: Box, value: np.ndarray[Any, Any]) -
         raise TransferError(f"cannot pad {internal!r}, which is not strided")
     address, strides, dtype = internal.address_of(box), (0,) * len(box.shape), internal.dtype
     owners = (value, internal.memory)
-    return _copy_strided(box.shape, strides, dtype, value.ctypes.data, internal.strides, dtype, address, owners)
+    return copy_strided(box.shape, strides, dtype, value.ctypes.data, internal.strides, dtype, address, owners)
 
 
 def _validate_equal_shapes(internal: TransferTensor, external: TransferTensor) -> None:
@@ -547,12 +545,12 @@ def _copy_box(source: TransferTensor, source_box: Box, target: TransferTensor, t
         return _copy_through_layouts(source, source_box, target, target_box)
     start, end = source.address_of(source_box), target.address_of(target_box)
     owners = (source.memory, target.memory)
-    return _copy_strided(
+    return copy_strided(
         source_box.shape, source.strides, source.dtype, start, target.strides, target.dtype, end, owners
     )
 
 
-def _copy_strided(
+def copy_strided(
     shape: Steps,
     source_strides: Steps,
     source_type: np.dtype[Any],
@@ -560,18 +558,26 @@ def _copy_strided(
     target_strides: Steps,
     target_type: np.dtype[Any],
     target: int,
-    owners: object,
+    owners: object = None,
+    streaming: bool = False,
+    threads: int = 1,
 ) -> BoundCopy:
+    """Return the copy of elements between two addresses, each side with its strides and type.
+
+    >>> a, b = np.arange(3, dtype=np.int8), np.zeros(3, np.int16)
+    >>> copy_strided((3,), a.strides, a.dtype, a.ctypes.data, b.strides, b.dtype, b.ctypes.data)()
+    >>> b.tolist()
+    [0, 1, 2]
+    """
     if 0 in shape:
         return BoundCopy(_copy_nothing, source, target)
     if source_type is target_type or source_type == target_type:
         size = source_type.itemsize
         word = gcd(size, 8, *source_strides, *target_strides, source, target)
-        run, source_low, target_low = compile_word_copy(shape, source_strides, target_strides, size, word)
+        compiled = compile_word_copy(shape, source_strides, target_strides, size, word, streaming, threads)
     else:
-        run, source_low, target_low = _compile_conversion(
-            shape, source_strides, source_type, target_strides, target_type
-        )
+        compiled = _compile_conversion(shape, source_strides, source_type, target_strides, target_type)
+    run, source_low, target_low = compiled
     return BoundCopy(run, source + source_low, target + target_low, owners)
 
 
@@ -651,26 +657,16 @@ def _repeat_copies(internal: InternalTensor, external: ExternalTensor, fill: str
     copies = []
     for segments in repeated_boxes(external.window, external.space, fill):
         pairs = list(zip(segments, source_strides, strict=True))
-        steps = tuple([part.step * stride for part, stride in pairs])
+        strides = tuple([part.step * stride for part, stride in pairs])
         source = external.address + sum([part.source * stride for part, stride in pairs])
         external.validate_bounds(source_box_of(segments))
         box = Box(
             tuple([part.start + start for part, start in zip(segments, internal.window.offset, strict=True)]),
             tuple([part.length for part in segments]),
         )
-        owners = (external.memory, internal.memory)
-        copies.append(
-            _copy_strided(
-                box.shape,
-                steps,
-                external.dtype,
-                source,
-                target_strides,
-                internal.dtype,
-                internal.address_of(box),
-                owners,
-            )
-        )
+        target = internal.address_of(box)
+        sides = (strides, external.dtype, source, target_strides, internal.dtype, target)
+        copies.append(copy_strided(box.shape, *sides, (external.memory, internal.memory)))
     return copies
 
 

@@ -33,7 +33,6 @@ from .endpoints import (
     SlicedEndpoint,
     as_list,
     make_reference,
-    open_operand,
     tiler_with_halo,
     validate_equal_shapes,
     validate_operand,
@@ -752,7 +751,7 @@ def plan_tiles(
     for role, arrays in (("source", as_list(source)), ("target", as_list(target))):
         for array in arrays:
             if not isinstance(array, (str, Path)):
-                validate_operand(open_operand(array), role)
+                validate_operand(array, role)
     sources = [make_reference(array) for array in as_list(source)]
     targets = [make_reference(array) for array in as_list(target)]
     if not sources or not targets:

@@ -263,11 +263,10 @@ class Tiler(Drawable):
         at = tuple([int(c) for c in coordinate])
         if len(at) != self.rank or not all(0 <= c < n for c, n in zip(at, self.space, strict=True)):
             raise CoordinateError(f"element {at} is outside a space of {' x '.join(map(str, self.space))}")
-        along = []
-        for c, (step, first, extent, last, _) in zip(at, self.axes, strict=True):
-            low = max(0, -(-(c - first - extent + 1) // step))  # the first tile that reaches it
-            high = min(last, (c - first) // step)  # the last one that starts before it
-            along.append([(k, c - k * step - first) for k in range(low, high + 1)])
+        along = [
+            [(k, c - k * stride - first) for k in tiles_along(self, axis, c, c + 1)]
+            for axis, (c, (stride, first, *_)) in enumerate(zip(at, self.axes, strict=True))
+        ]
         holders = []
         for entries in combinations(*along):
             tile, inside = (tuple(entry) for entry in zip(*entries, strict=True)) if entries else ((), ())
@@ -311,6 +310,17 @@ class Tiler(Drawable):
     def _axis_spans(step: int, first: int, extent: int, last: int, rest: int) -> list[tuple[int, int]]:
         """Return (start, length) of each tile along an axis."""
         return [(c * step + first, rest if c == last else extent) for c in range(last + 1)]
+
+
+def tiles_along(tiler: Tiler, axis: int, start: int, end: int) -> range:
+    """Return the grid coordinates, along an axis, of the tiles that hold elements from `start` to before `end`.
+
+    >>> tiles_along(Tiler((10,), (4,), overlap=1), 0, 3, 5)
+    range(0, 2)
+    """
+    stride, first, extent, last, _ = tiler.axes[axis]
+    low = max(0, -(-(start - first - extent + 1) // stride))  # the first tile that reaches them
+    return range(low, min(last, (end - 1 - first) // stride) + 1)
 
 
 Coordinates = tuple[int, ...]

@@ -372,8 +372,8 @@ def raise_failures(transfers: Iterable[Transfer]) -> None:
             continue
         if not isinstance(problem, Exception):
             raise problem  # a KeyboardInterrupt stays one
-        kind = "" if isinstance(problem, TransferError) else f"{type(problem).__name__}: "
-        raise TransferError(f"{transfer} failed: {kind}{problem}") from problem
+        prefix = "" if isinstance(problem, TransferError) else f"{type(problem).__name__}: "
+        raise TransferError(f"{transfer} failed: {prefix}{problem}") from problem
 
 
 def import_(

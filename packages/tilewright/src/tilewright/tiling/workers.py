@@ -9,8 +9,8 @@ for several tiles at once. Between two computes a worker makes one native call, 
 exports, imports its next tile and waits for its turn.
 
 That call takes tables of native copies. Tiles with the same position relative to the edges of their space (inside, or
-outside by the same amounts) have the same copies but for their addresses, so the copies of one tile of each kind are
-planned, and NumPy fills in a table for all others of the kind. Tables are cached without base addresses, for other
+outside by the same amounts) have the same copies but for their addresses, so the copies of one tile of each group are
+planned, and NumPy fills in a table for all others of the group. Tables are cached without base addresses, for other
 workers and other arrays that are cut the same way. Tiles of files and stores, which are read and written rather than
 copied, remain `Work` to call.
 """
@@ -420,18 +420,18 @@ def _cached_copy_table(operands: Sequence[BufferedOperand], tiles: range, import
 
 
 def build_copy_table(operands: Sequence[BufferedOperand], tiles: range, importing: bool) -> CopyTable:
-    """Return the copies of some tiles, derived from one tile of each kind.
+    """Return the copies of some tiles, derived from one tile of each group.
 
     >>> build_copy_table([], range(0, 2), importing=False).spans.tolist()
     [[0, 0], [0, 0]]
     """
     positions = [_tile_positions(operand, np.arange(tiles.start, tiles.stop)) for operand in operands]
-    kinds = _number_distinct_rows([column for columns, _ in positions for column in columns], len(tiles))
+    groups = _number_distinct_rows([column for columns, _ in positions for column in columns], len(tiles))
     shapes, spans = [], np.zeros((len(tiles), 2), np.int64)
     copies, origins, runners = [np.zeros(0, _COPY_FIELDS)], [np.zeros(0, np.int64)], []
     count = 0
-    for kind in range(kinds.max() + 1):
-        members = np.flatnonzero(kinds == kind)
+    for group in range(groups.max() + 1):
+        members = np.flatnonzero(groups == group)
         model = tiles[int(members[0])]
         shapes.append(tuple([operand.tiler[model].shape for operand in operands]))
         rows, bases, steps = [], [], []
@@ -456,7 +456,7 @@ def build_copy_table(operands: Sequence[BufferedOperand], tiles: range, importin
         copies.append(table.reshape(-1))
         origins.append(np.tile(np.array(bases, np.int64), len(members)))
         count += table.size
-    return CopyTable([shapes[k] for k in kinds], spans, np.concatenate(copies), np.concatenate(origins), runners)
+    return CopyTable([shapes[k] for k in groups], spans, np.concatenate(copies), np.concatenate(origins), runners)
 
 
 def _native_copies(

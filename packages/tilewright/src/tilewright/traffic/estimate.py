@@ -9,8 +9,9 @@ is only reached late starts late. Resources are the L1 that are read, DRAM banks
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -20,6 +21,8 @@ from .moves import Requests
 from .noc import NOC_NAMES, Endpoint, Link, NocMap
 
 # Rates of the network: cycles to issue a request and to wait at a barrier, and bytes per cycle of each resource.
+
+_Entry = TypeVar("_Entry")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +62,16 @@ def rates_of(chip: Chip) -> NocRates:
     >>> rates_of(Chip.named("p150")).is_fitted
     False
     """
-    if chip.arch not in _RATES:
+    return _of_architecture(_RATES, chip)
+
+
+def _of_architecture(table: Mapping[str, _Entry], chip: Chip) -> _Entry:
+    """Return the entry of a table for the architecture of a chip."""
+    if chip.arch not in table:
         raise MemoryConfigError(
-            f"the time of transfers on {chip.name} ({chip.arch}) is not known; it is for {', '.join(_RATES)}"
+            f"the time of transfers on {chip.name} ({chip.arch}) is not known; it is for {', '.join(table)}"
         )
-    return _RATES[chip.arch]
+    return table[chip.arch]
 
 
 CALIBRATED = "reads on Wormhole with the profiler on: within 25 %, usually 6 %"
@@ -218,6 +226,18 @@ def link_load(noc_map: NocMap, flows: Flows, rate: float = 0.0) -> Load:
     return sum_load("link", link, flows.nbytes[flow], flows.first[flow], rate)
 
 
+def busiest_links(requests: Requests) -> dict[Link, int]:
+    """Return the bytes of `requests` that cross each link of the network, the busiest first.
+
+    >>> busiest_links(Requests.none(NocMap.of("n150")))
+    {}
+    """
+    load = link_load(requests.noc_map, Flows.of(requests))
+    order = np.argsort(-load.nbytes, kind="stable")
+    numbers, sizes = load.number[order].tolist(), load.nbytes[order].tolist()
+    return {requests.noc_map.link(number): size for number, size in zip(numbers, sizes, strict=True)}
+
+
 def resource_loads(requests: Requests, rates: NocRates) -> list[Load]:
     """Return the loads of all resources of `requests`.
 
@@ -254,8 +274,8 @@ def issue_cycles(requests: Requests, rates: NocRates, profiler: bool, interleave
     """
     if profiler:
         return rates.profiled_issue
-    kinds = [rates.write_issue if writes else rates.read_issue for writes in set(requests.writes.tolist())]
-    return max((kind[interleaved_dram] for kind in kinds), default=0.0)
+    issues = [rates.write_issue if writes else rates.read_issue for writes in set(requests.writes.tolist())]
+    return max([issue[interleaved_dram] for issue in issues], default=0.0)
 
 
 def estimate_requests(requests: Requests, profiler: bool = False, interleaved_dram: bool = False) -> Estimate:
@@ -282,13 +302,12 @@ def estimate_requests(requests: Requests, profiler: bool = False, interleaved_dr
                 which, noc = resource_name(noc_map, load.resource, int(load.number[most]))
                 bound = Bound(load.resource, which, int(load.nbytes[most]), float(cycles[most]), noc)
     total = rates.barrier * int(requests.barrier_counts.max()) + bound.cycles
-    reasons = []
-    if not rates.is_fitted:
-        reasons.append(noc_map.chip.arch)
-    if requests.writes.any():
-        reasons.append("writes")
-    if not profiler:
-        reasons.append("runs without the profiler")
+    doubts = {
+        noc_map.chip.arch: not rates.is_fitted,
+        "writes": requests.writes.any(),
+        "runs without the profiler": not profiler,
+    }
+    reasons = [name for name, applies in doubts.items() if applies]
     expected = f"estimated, not calibrated for {' and '.join(reasons)}" if reasons else CALIBRATED
     return Estimate(float(total), bound, clock, not reasons, expected)
 
@@ -362,11 +381,7 @@ _TIMES: dict[str, dict[str, TransferTime | tuple[TransferTime, TransferTime]]] =
 
 
 # TransferRuns that share an endpoint and a size set both up once, and then take this long to issue.
-_STATEFUL_ISSUE = {
-    ("wormhole_b0", "read_l1"): 17.4,
-    ("wormhole_b0", "write_l1"): 20.0,
-    ("blackhole", "write_l1"): 20.0,
-}
+_STATEFUL_ISSUE = {("wormhole_b0", "read_l1"): 17.4, ("wormhole_b0", "write_l1"): 20.0, ("blackhole", "write_l1"): 20.0}
 
 
 def estimate_transfers(
@@ -389,15 +404,12 @@ def estimate_transfers(
     'issue'
     """
     known = Chip.of(chip)
-    if known.arch not in _TIMES:
-        raise MemoryConfigError(
-            f"the time of transfers on {known.name} ({known.arch}) is not known; it is for {', '.join(_TIMES)}"
-        )
+    times = _of_architecture(_TIMES, known)
     if pattern not in PATTERNS:
         raise MemoryConfigError(f"unknown pattern {pattern!r}; use one of {', '.join(PATTERNS)}")
     if count < 0 or nbytes < 0:
         raise MemoryConfigError(f"expected a number of transfers and a size of at least 0, got {count} and {nbytes}")
-    entry = _TIMES[known.arch][pattern]
+    entry = times[pattern]
     time = entry if isinstance(entry, TransferTime) else entry[0 if same_axis else 1]
     if stateful:
         time = time._replace(issue=_STATEFUL_ISSUE.get((known.arch, pattern), time.issue))

@@ -75,8 +75,8 @@ class Ranges:
     """The ranges of lists of pages, those that only skip holes included, in order.
 
     Of each range: its list (`list_of`), the first entry, the pages of a run (`size`), the number of `runs` (0 if it
-    only skips), the step from a run to the next (`core_step`: x and y, `slot_step`), and where it begins (`place`: x, y
-    and slot).
+    only skips), the step from a run to the next (`core_step`: x and y, `slot_step`), and where it begins (`origin`: x,
+    y and slot).
 
     >>> Ranges(*[np.zeros(0, dtype=np.int64)] * 7).runs.tolist()
     []
@@ -88,7 +88,7 @@ class Ranges:
     runs: Integers
     core_step: Integers
     slot_step: Integers
-    place: Integers
+    origin: Integers
 
 
 def find_ranges(lists: PageLists, noc: NocMap, longest: int | None) -> Ranges:
@@ -141,12 +141,12 @@ def _with_skips(ranges: Ranges, lists: PageLists) -> Ranges:
     """Return the ranges with one more, which only skips, before each that begins after holes."""
     holes = np.flatnonzero(lists.gap[ranges.first])
     parts = {name: np.insert(getattr(ranges, name), holes, 0, axis=0) for name in ("runs", "core_step", "slot_step")}
-    for name in ("list_of", "first", "size", "place"):
+    for name in ("list_of", "first", "size", "origin"):
         values = getattr(ranges, name)
         parts[name] = np.insert(values, holes, values[holes], axis=0)
     at = holes + np.arange(len(holes))  # where the new ones are
     parts["size"][at] = lists.holes[ranges.first[holes]]
-    parts["place"][at] = 0
+    parts["origin"][at] = 0
     return Ranges(**parts)
 
 
@@ -197,21 +197,11 @@ def generic_requests(
     is_last = np.append(owner[1:] != owner[:-1], True)
     used = np.bincount(owner, minlength=2 * len(cores)) > 0
     risc = np.tile(np.arange(2, dtype=np.int64), len(cores))
-    requests = Requests(
-        noc,
-        np.repeat(cores, 2),
-        risc,
-        risc,
-        np.zeros(2 * len(cores), dtype=bool),
-        np.where(used, 0, 1),  # a RISC without ranges waits all the same
-        owner,
-        entries.source[entry],
-        entries.source_address[entry],
-        entries.target_address[entry],
-        ranges.size[of_range] * entries.nbytes[entry],
-        is_last.astype(np.int64),
-    )
-    return requests, words
+    # a RISC without ranges waits all the same
+    of_riscs = (np.repeat(cores, 2), risc, risc, np.zeros(2 * len(cores), dtype=bool), np.where(used, 0, 1))
+    reads = (entries.source[entry], entries.source_address[entry], entries.target_address[entry])
+    nbytes, barriers = ranges.size[of_range] * entries.nbytes[entry], is_last.astype(np.int64)
+    return Requests(noc, *of_riscs, owner, *reads, nbytes, barriers), words
 
 
 def divide_blocks(ranges: Ranges, lists: int) -> tuple[Booleans, Integers]:
@@ -223,18 +213,18 @@ def divide_blocks(ranges: Ranges, lists: int) -> tuple[Booleans, Integers]:
     [[False, False], [7, 0]]
     """
     shape = np.column_stack([ranges.size, ranges.runs, ranges.core_step, ranges.slot_step])
-    kind = np.unique(shape, axis=0, return_inverse=True)[1].reshape(-1)
+    form = np.unique(shape, axis=0, return_inverse=True)[1].reshape(-1)
     ends = np.searchsorted(ranges.list_of, np.arange(lists + 1))
-    folded: dict[bytes, list[tuple[int, int]]] = {}  # most cores have the same pattern, from another place on
-    on_second = np.zeros(len(kind), dtype=bool)
+    folded: dict[bytes, list[tuple[int, int]]] = {}  # most cores have the same pattern, from another origin on
+    on_second = np.zeros(len(form), dtype=bool)
     words = np.zeros(2 * lists, dtype=np.int64)
     for number in range(lists):
         here = slice(ends[number], ends[number + 1])
-        place = ranges.place[here]
-        key = kind[here].tobytes() + np.diff(place, axis=0).tobytes()
+        origin = ranges.origin[here]
+        key = form[here].tobytes() + np.diff(origin, axis=0).tobytes()
         blocks = folded.get(key)
         if blocks is None:
-            blocks = folded[key] = fold_ranges(kind[here], place)
+            blocks = folded[key] = fold_ranges(form[here], origin)
         half = -(-len(blocks) // 2)
         first = sum(pattern * repeats for pattern, repeats in blocks[:half])
         on_second[ends[number] + first : ends[number + 1]] = True
@@ -243,24 +233,24 @@ def divide_blocks(ranges: Ranges, lists: int) -> tuple[Booleans, Integers]:
     return on_second, words
 
 
-def fold_ranges(kind: Integers, place: Integers) -> list[tuple[int, int]]:
+def fold_ranges(form: Integers, origin: Integers) -> list[tuple[int, int]]:
     """Return blocks (ranges of a pattern, repeats) of a list: each time the pattern that covers most ranges.
 
-    A pattern is repeated if ranges of the same `kind` follow, each the same step away from the `place` before.
+    A pattern is repeated if ranges of the same `form` follow, each the same step away from the `origin` before.
 
     >>> fold_ranges(np.array([0, 1, 0, 1, 2]), np.array([[0, 0, k] for k in (0, 10, 1, 11, 5)]))
     [(2, 2), (1, 1)]
     """
     blocks: list[tuple[int, int]] = []
-    at, count = 0, len(kind)
+    at, count = 0, len(form)
     while at < count:
         left, pattern, repeats = count - at, 1, 1
         for size in range(1, left // 2 + 1):
-            same = kind[at + size :] == kind[at : count - size]
+            same = form[at + size :] == form[at : count - size]
             times = 1 + _true_prefix(same) // size
             if times < 2:
                 continue
-            step = place[at + size :] - place[at : count - size]
+            step = origin[at + size :] - origin[at : count - size]
             times = min(times, 2 + _true_prefix((step[size:] == step[:-size]).all(axis=1)) // size)
             if size * times > (pattern * repeats if repeats > 1 else 0):
                 pattern, repeats = size, times
@@ -362,20 +352,9 @@ def _issue(
     first = np.flatnonzero(change)
     far, near = (entries.target, entries.source_address) if writes else (entries.source, entries.target_address)
     far_address = entries.target_address if writes else entries.source_address
-    return Requests(
-        noc,
-        core[first],
-        risc[first],
-        net[first],
-        np.full(len(first), writes),
-        np.zeros(len(first), dtype=np.int64),
-        np.cumsum(change) - 1,
-        far,
-        far_address,
-        near,
-        entries.nbytes,
-        barriers,
-    )
+    no_barriers = np.zeros(len(first), dtype=np.int64)
+    of_riscs = (core[first], risc[first], net[first], np.full(len(first), writes), no_barriers)
+    return Requests(noc, *of_riscs, np.cumsum(change) - 1, far, far_address, near, entries.nbytes, barriers)
 
 
 def _ends(core: Integers, risc: Integers | int = 0) -> Integers:
@@ -620,16 +599,9 @@ def _with_idle_partners(requests: Requests) -> Requests:
     cores, count = np.unique(requests.core, return_counts=True)
     alone = cores[count == 1]
     single = np.flatnonzero(np.isin(requests.core, alone))
-    none = np.zeros(0, dtype=np.int64)
-    idle = Requests(
-        requests.noc_map,
-        requests.core[single],
-        1 - requests.risc[single],
-        1 - requests.noc[single],
-        requests.writes[single],
-        np.ones(len(single), dtype=np.int64),
-        *[none] * 6,
-    )
+    others = (requests.core[single], 1 - requests.risc[single], 1 - requests.noc[single], requests.writes[single])
+    of_requests = [np.zeros(0, dtype=np.int64)] * 6
+    idle = Requests(requests.noc_map, *others, np.ones(len(single), dtype=np.int64), *of_requests)
     return Requests.join([requests, idle])
 
 

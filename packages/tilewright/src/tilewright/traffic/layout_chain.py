@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import lru_cache
 from heapq import nsmallest
 from itertools import pairwise
@@ -141,7 +141,7 @@ def candidate_specs(spec: TensorSpec) -> list[TensorSpec]:
         for y in sorted({1, 2, down // 4, down // 2, down} - {0})
     ]
     memories: list[MemoryLike] = ["dram", "l1"]
-    memories += [kind(grid) for kind in (height_sharded, width_sharded, block_sharded) for grid in sizes]
+    memories += [shard(grid) for shard in (height_sharded, width_sharded, block_sharded) for grid in sizes]
     candidates: dict[TensorSpec, None] = {}
     for memory in memories:
         try:
@@ -177,7 +177,7 @@ def cheaper_targets(plan: ReshardPlan, most: int = 3) -> list[LayoutChain]:
         if cost is not None and now is not None and cost.cycles < now.cycles:
             cheaper.append((cost, number, candidate))
     best = nsmallest(most, cheaper)
-    return [LayoutChain((plan.source, spec), cost.cycles, cost.noc_bytes, cost.peak_l1) for cost, _, spec in best]
+    return [LayoutChain((plan.source, spec), *astuple(cost)) for cost, _, spec in best]
 
 
 def _turned(specs: list[TensorSpec]) -> Iterator[TensorSpec]:
@@ -246,12 +246,7 @@ def best_layout(
             " cannot be moved to each other; allow DRAM at some stage"
         )
     return [
-        LayoutChain(
-            tuple([stage[number] for stage, number in zip(stages, path, strict=True)]),
-            total.cycles,
-            total.noc_bytes,
-            total.peak_l1,
-        )
+        LayoutChain(tuple([stage[number] for stage, number in zip(stages, path, strict=True)]), *astuple(total))
         for total, path in best
     ]
 
@@ -338,8 +333,8 @@ def _step_events(requests: Requests, profiler: bool, start: float, cycles: float
             for run in runs:
                 event: Json = {"ph": "X", "cat": category, "pid": pid, "tid": tid, "ts": at}
                 if len(run) == 3:
-                    place, size, count = run
-                    event |= {"name": f"{verb} {size} bytes {word} {place}", "dur": count * issue}
+                    endpoint, size, count = run
+                    event |= {"name": f"{verb} {size} bytes {word} {endpoint}", "dur": count * issue}
                     event["args"] = {"count": count, "bytes": size * count}
                 else:
                     event |= {"name": "barrier", "dur": run[1] * wait, "args": {"count": run[1]}}
@@ -397,22 +392,22 @@ def _npe_transfers(requests: Requests, profiler: bool, start: float, most: int) 
     core = requests.core[owner[first]]
     writes = requests.writes[owner[first]]
     origin, to = np.where(writes, core, remote[first]), np.where(writes, remote[first], core)
-    ends = np.concatenate([noc_map.positions[origin], noc_map.positions[to]], axis=1)
+    positions = np.concatenate([noc_map.positions[origin], noc_map.positions[to]], axis=1)
     in_dram = np.maximum(origin, to) >= noc_map.num_l1
     offset = np.rint(start + issue * requests.position[first]).astype(np.int64)
-    columns = (ends, nbytes[first], lengths, requests.noc[owner[first]], writes, in_dram, offset)
+    columns = (positions, nbytes[first], lengths, requests.noc[owner[first]], writes, in_dram, offset)
     return [
         {
             "packet_size": size,
             "num_packets": packets,
-            "src_x": places[0],
-            "src_y": places[1],
-            "dst_x": places[2],
-            "dst_y": places[3],
+            "src_x": ends[0],
+            "src_y": ends[1],
+            "dst_x": ends[2],
+            "dst_y": ends[3],
             "injection_rate": float(rates.dram if dram else rates.source),
             "phase_cycle_offset": cycle,
             "noc_type": NOC_NAMES[noc],
             "noc_event_type": "WRITE_" if is_write else "READ",
         }
-        for places, size, packets, noc, is_write, dram, cycle in zip(*[part.tolist() for part in columns], strict=True)
+        for ends, size, packets, noc, is_write, dram, cycle in zip(*[part.tolist() for part in columns], strict=True)
     ]

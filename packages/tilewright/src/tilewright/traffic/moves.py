@@ -141,14 +141,8 @@ def page_moves(
     here = noc.numbers(before.bank, source.memory.buffer_type)
     there = noc.numbers(after.bank, target.memory.buffer_type)
     if has_equal_pages(source, target):
-        return PageMoves(
-            here,
-            before.address,
-            there,
-            after.address,
-            np.full(len(before), source.page_bytes, dtype=np.int64),
-            after.page,
-        )
+        nbytes = np.full(len(before), source.page_bytes, dtype=np.int64)
+        return PageMoves(here, before.address, there, after.address, nbytes, after.page)
     itemsize = source.dtype.storage_format.itemsize
     widths = source.page_bytes, target.page_bytes
     unit = gcd(*widths)
@@ -158,19 +152,14 @@ def page_moves(
     edges = np.unique(np.concatenate([np.array([width]), *[np.arange(0, width, step) for step in steps]]))
     starts, sizes = edges[:-1], np.diff(edges)
     rows = np.arange(source.physical_shape[0], dtype=np.int64)[:, None]
-    pages, inside = [], []
-    for spec, page_width in zip((source, target), widths, strict=True):
+    ends: list[Integers] = []  # the endpoint and the address of each piece, of both sides
+    sides = ((source, source.page_bytes, here, before), (target, target.page_bytes, there, after))
+    for spec, page_width, endpoints, table in sides:
         across, byte = np.divmod(starts, page_width)
-        pages.append((rows * (spec.physical_shape[1] // spec.page_shape[1]) + across).reshape(-1))
-        inside.append(np.tile(byte, len(rows)))
-    return PageMoves(
-        here[pages[0]],
-        before.address[pages[0]] + inside[0],
-        there[pages[1]],
-        after.address[pages[1]] + inside[1],
-        np.tile(sizes, len(rows)).astype(np.int64),
-        pages[1],
-    )
+        page = (rows * (spec.physical_shape[1] // spec.page_shape[1]) + across).reshape(-1)
+        ends += [endpoints[page], table.address[page] + np.tile(byte, len(rows))]
+    nbytes = np.tile(sizes, len(rows)).astype(np.int64)
+    return PageMoves(ends[0], ends[1], ends[2], ends[3], nbytes, page)  # the pages of the target come last
 
 
 # Arrays cut into runs: how long equal neighbours go on, and where the runs of a greedy cut begin.
@@ -357,17 +346,10 @@ class RequestLists(Mapping[Risc, tuple[RequestRun, ...]]):
     def __init__(self, requests: Requests, writes: bool) -> None:
         self._requests = requests
         endpoints = requests.noc_map.endpoints
+        columns = (requests.core, requests.risc, requests.noc, requests.writes)
         self._numbers = {
             Risc(CoreCoord(*endpoints[core]), RISC_NAMES[risc], NOC_NAMES[noc]): number
-            for number, (core, risc, noc, is_write) in enumerate(
-                zip(
-                    requests.core.tolist(),
-                    requests.risc.tolist(),
-                    requests.noc.tolist(),
-                    requests.writes.tolist(),
-                    strict=True,
-                )
-            )
+            for number, (core, risc, noc, is_write) in enumerate(zip(*[part.tolist() for part in columns], strict=True))
             if is_write == writes
         }
 
@@ -392,8 +374,8 @@ class RequestLists(Mapping[Risc, tuple[RequestRun, ...]]):
         endpoints = requests.noc_map.endpoints
         ends = starts + lengths[starts] - 1
         parts = (remote[starts], nbytes[starts], lengths[starts], barriers[ends])
-        for place, size, count, waits in zip(*[part.tolist() for part in parts], strict=True):
-            runs.append((endpoints[place], size, count))
+        for endpoint, size, count, waits in zip(*[part.tolist() for part in parts], strict=True):
+            runs.append((endpoints[endpoint], size, count))
             if waits:
                 runs.append((BARRIER, waits))
         return tuple(runs)

@@ -29,7 +29,7 @@ from ..memory import (
     placement_violations,
 )
 from ..tensor import DeviceStorage, Tensor
-from .estimate import Bound, Estimate, Flows, link_load
+from .estimate import Bound, Estimate, Flows, busiest_links
 from .moves import (
     PageMoves,
     RequestLists,
@@ -256,7 +256,7 @@ class ReshardPlan(Drawable):
 
     @cached_property
     def layout(self) -> LayoutLike | None:
-        """The layout from a slot of the source to its place in the target: a placement composed with an inverse.
+        """The layout from a slot of the source to its address in the target: a placement composed with an inverse.
 
         Slots count the pages of the source shard by shard. None if rows are cut into different pages.
 
@@ -427,10 +427,7 @@ class ReshardPlan(Drawable):
         >>> len(plan.links) > 4
         True
         """
-        load = link_load(self.noc_map, Flows.of(self._requests))
-        order = np.argsort(-load.nbytes, kind="stable")
-        numbers, sizes = load.number[order].tolist(), load.nbytes[order].tolist()
-        return {self.noc_map.link(number): size for number, size in zip(numbers, sizes, strict=True)}
+        return busiest_links(self._requests)
 
     @property
     def busiest_link(self) -> tuple[Link, int] | None:
@@ -509,18 +506,13 @@ class ReshardPlan(Drawable):
         >>> plan.peak_l1[0, 0]
         4096
         """
-        tensors = [spec.allocated_bytes for spec in (self.source, self.target) if spec.memory.buffer_type.is_l1]
-        if self.is_empty:
-            tensors = tensors[:1]
+        specs = (self.source,) if self.is_empty else (self.source, self.target)
+        base = sum([spec.allocated_bytes for spec in specs if spec.memory.buffer_type.is_l1])
         across, down = self.noc_map.chip.compute_grid
-        peak = dict.fromkeys([CoreCoord(x, y) for y in range(down) for x in range(across)], sum(tensors))
-        base = sum(tensors)
+        peak = dict.fromkeys([CoreCoord(x, y) for y in range(down) for x in range(across)], base)
         for step in self.steps:
-            extra: dict[CoreCoord, int] = {}
-            for buffer in step.buffers:
-                if not buffer.borrowed:
-                    for core in buffer.cores.cores():
-                        extra[core] = extra.get(core, 0) + buffer.nbytes
+            owned = [buffer for buffer in step.buffers if not buffer.borrowed]
+            extra = _sum_by([(core, buffer.nbytes) for buffer in owned for core in buffer.cores.cores()])
             for core, size in extra.items():
                 peak[core] = max(peak.get(core, 0), base + size)
         return peak

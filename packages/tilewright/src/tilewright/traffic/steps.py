@@ -512,23 +512,27 @@ def _asked_step(
             f"{operation} moves from {words[0]} to {words[1]} memory, got {words[2]} and {words[3]}; leave the"
             " operation out for what the runtime would choose"
         )
+    problem = None
     if operation == "reshard":
-        if (problem := reshard_problem(source, target)) is not None:
-            raise MemoryConfigError(f"{problem}; leave the operation out for what the runtime does instead")
+        problem = reshard_problem(source, target)
+    elif operation == "interleaved_to_sharded":
+        problem = shards_problem(target)
+    elif operation == "sharded_to_interleaved":
+        is_in_l1 = source.memory.buffer_type.is_l1
+        problem = shards_problem(source) if is_in_l1 else f"the source must be in L1, got {source.memory}"
+    if problem is not None:
+        raise MemoryConfigError(f"{problem}; leave the operation out for what the runtime does instead")
+    if operation == "reshard":
         return step(RESHARD, reshard_factory(source, target))
-    if operation in ("interleaved_to_sharded", "sharded_to_interleaved"):
-        problem = shards_problem(target if operation == "interleaved_to_sharded" else source)
-        if operation == "sharded_to_interleaved" and not source.memory.buffer_type.is_l1:
-            problem = f"the source must be in L1, got {source.memory}"
-        if problem is not None:
-            raise MemoryConfigError(f"{problem}; leave the operation out for what the runtime does instead")
-    if operation == "interleaved_to_sharded":
-        return step(TO_SHARDED, "InterleavedToShardedProgramFactory")
-    if operation == "sharded_to_interleaved":
-        return step(TO_INTERLEAVED, "ShardedToInterleavedProgramFactory")
-    if operation in ("read", "write"):
-        return step(RESHARD, f"NdReshardCopyLocalShardFactory<{'true' if operation == 'write' else 'false'}>")
-    return copying
+    return step(*_ASKED[operation]) if operation in _ASKED else copying
+
+
+_ASKED = {
+    "read": (RESHARD, "NdReshardCopyLocalShardFactory<false>"),
+    "write": (RESHARD, "NdReshardCopyLocalShardFactory<true>"),
+    "interleaved_to_sharded": (TO_SHARDED, "InterleavedToShardedProgramFactory"),
+    "sharded_to_interleaved": (TO_INTERLEAVED, "ShardedToInterleavedProgramFactory"),
+}
 
 
 def _fits(step: ReshardStep) -> bool:

@@ -169,10 +169,10 @@ def import_(internal: any_tensor_t, external: any_tensor_t, event: TransferEvent
     >>> buffer.tolist()
     [6, 7, 11, 12]
     """
-    _start_whole("import", internal, external, event)
+    _start_entire("import", internal, external, event)
 
 
-def _start_whole(kind: str, internal: any_tensor_t, external: any_tensor_t, event: TransferEvent) -> None:
+def _start_entire(kind: str, internal: any_tensor_t, external: any_tensor_t, event: TransferEvent) -> None:
     """Start to move all of a tensor to one of the same shape and type."""
     _validate_shapes(internal, external)
     if kind == "export" and external.const:
@@ -197,7 +197,7 @@ def export(internal: any_tensor_t, external: any_tensor_t, event: TransferEvent)
     >>> outside.tolist()
     [0, 7, 8, 0]
     """
-    _start_whole("export", internal, external, event)
+    _start_entire("export", internal, external, event)
 
 
 def blocking_import(internal: any_tensor_t, external: any_tensor_t) -> None:
@@ -334,8 +334,8 @@ def _validate_types(internal: any_tensor_t, external: any_tensor_t) -> None:
         raise TransferError(
             f"internal elements have {internal.elem_size} bytes, external ones {external.elem_size}; they must be equal"
         )
-    kinds = {tensor.dtype for tensor in (internal, external) if tensor.dtype.kind != "V" or tensor.dtype.names}
-    if len(kinds) > 1:
+    dtypes = {tensor.dtype for tensor in (internal, external) if tensor.dtype.kind != "V" or tensor.dtype.names}
+    if len(dtypes) > 1:
         raise TransferError(
             f"internal elements are {internal.dtype}, external ones {external.dtype}; they must be equal"
         )

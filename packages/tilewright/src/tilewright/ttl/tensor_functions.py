@@ -30,7 +30,9 @@ __all__ = ["valid_int_tensor", "valid_tensors"]
 
 _TYPED = f"(?:{'|'.join(['void', *TYPES])})_"
 _SCHEMES = ("import_double", "export_double", "duplex", "simplex")
-_KINDS: dict[str, type[tensor_t]] = {kind.__name__.removesuffix("_tensor_t"): kind for kind in SUB_TENSOR_OF}
+_TENSOR_CLASSES: dict[str, type[tensor_t]] = {
+    tensor.__name__.removesuffix("_tensor_t"): tensor for tensor in SUB_TENSOR_OF
+}
 
 
 def _make_public_function(
@@ -48,14 +50,14 @@ def _make_public_function(
     return public
 
 
-def tensor_functions(prefix: str, kind: type[tensor_t]) -> list[Callable[..., object]]:
+def tensor_functions(prefix: str, tensor_class: type[tensor_t]) -> list[Callable[..., object]]:
     """Return the public functions of one kind of tensor, named with `prefix`.
 
     >>> [function.__name__ for function in tensor_functions("const_int", tensors.const_int_tensor_t)][:2]
     ['create_const_int_tensor', 'create_const_int_sub_tensor']
     """
-    place = "internal" if kind.internal else "external"
-    one = f"a const {place} tensor" if kind.const else f"an {place} tensor"
+    side = "internal" if tensor_class.internal else "external"
+    one = f"a const {side} tensor" if tensor_class.const else f"an {side} tensor"
     part = one.replace("tensor", "sub tensor")
     forms = "elem_size, layout, (layout, elem_size) or (layout, offset, elem_size)"
     sub_forms = "(origin), (base, origin), (base, shape, layout, origin, sub_offset) or TTL's seven values"
@@ -64,7 +66,7 @@ def tensor_functions(prefix: str, kind: type[tensor_t]) -> list[Callable[..., ob
     return [
         _make_public_function(
             f"create_{prefix}_tensor",
-            partial(build_tensor, kind),
+            partial(build_tensor, tensor_class),
             f"Return {one} at `base` with `shape`, or the shape of a `tile`. `arguments`: {forms}; by name `layout`,"
             " `int_layout` or `ext_layout`, `offset` and `elem_size`; `dtype` for typed reads.",
             f"{whole}.layout",
@@ -72,21 +74,21 @@ def tensor_functions(prefix: str, kind: type[tensor_t]) -> list[Callable[..., ob
         ),
         _make_public_function(
             f"create_{prefix}_sub_tensor",
-            partial(build_sub_tensor, kind),
+            partial(build_sub_tensor, tensor_class),
             f"Return {part}. `arguments`: {sub_forms}.",
             f"ttl.create_{prefix}_sub_tensor({whole}).origin.sub_offset",
             "offset_t(x=0, y=0, z=0)",
         ),
         _make_public_function(
             f"create_empty_{prefix}_tensor",
-            partial(build_empty_tensor, kind),
+            partial(build_empty_tensor, tensor_class),
             f"Return {one} that holds nothing; `dtype` is the type of its elements.",
             f"ttl.create_empty_{prefix}_tensor().elem_size",
             "0",
         ),
         _make_public_function(
             f"create_empty_{prefix}_sub_tensor",
-            partial(build_empty_sub_tensor, kind),
+            partial(build_empty_sub_tensor, tensor_class),
             f"Return {part} that holds nothing; `dtype` is the type of its elements.",
             f"{empty}.elem_size",
             "0",
@@ -109,7 +111,9 @@ def tensor_functions(prefix: str, kind: type[tensor_t]) -> list[Callable[..., ob
 
 
 FUNCTIONS = {
-    function.__name__: function for prefix, kind in _KINDS.items() for function in tensor_functions(prefix, kind)
+    function.__name__: function
+    for prefix, tensor_class in _TENSOR_CLASSES.items()
+    for function in tensor_functions(prefix, tensor_class)
 }
 
 
@@ -119,8 +123,8 @@ TYPED_NAMES = [
     for name in (
         f"io_{element}_tensor_t",
         *[f"{scheme}_const_{element}_tensor_buffering_t" for scheme in _SCHEMES],
-        *[f"{kind}_{element}_{sub}tensor_t" for kind in _KINDS for sub in ("", "sub_")],
-        *[f"create_empty_{kind}_{element}_{sub}tensor" for kind in _KINDS for sub in ("", "sub_")],
+        *[f"{prefix}_{element}_{sub}tensor_t" for prefix in _TENSOR_CLASSES for sub in ("", "sub_")],
+        *[f"create_empty_{prefix}_{element}_{sub}tensor" for prefix in _TENSOR_CLASSES for sub in ("", "sub_")],
     )
 ]
 """The names with an element type in them that TTL declares; `typed_name` gives the meaning of each."""
@@ -164,7 +168,7 @@ def typed_name(name: str) -> object:
     match = re.fullmatch(rf"create_empty_((?:const_)?(?:int|ext))_({_TYPED})(sub_)?tensor", name)
     if match:
         element = TYPES.get(match[2][:-1])
-        return partial(build_empty_sub_tensor if match[3] else build_empty_tensor, _KINDS[match[1]], element)
+        return partial(build_empty_sub_tensor if match[3] else build_empty_tensor, _TENSOR_CLASSES[match[1]], element)
     return vector_type(name)
 
 

@@ -281,7 +281,7 @@ def tiles_in_depth(tiler: tiler_t) -> int:
 
 @dataclass
 class tensor_t(struct_t, Drawable):
-    """The fields of every kind of tensor: base, elem_size, layout, shape, and the element type.
+    """The fields of every class of tensor: base, elem_size, layout, shape, and the element type.
 
     >>> build_tensor(int_tensor_t, np.zeros(12, np.uint8), shape_t(4, 3)).layout
     layout_t(row_spacing=4, plane_spacing=12)
@@ -313,8 +313,8 @@ class tensor_t(struct_t, Drawable):
 
     def _native_tensor(self) -> TransferTensor:
         space = outer_first_shape(self.shape)
-        kind = InternalTensor if self.internal else ExternalTensor
-        return native_tensor(kind, self, Box((0, 0, 0), space), space)
+        tensor_class = InternalTensor if self.internal else ExternalTensor
+        return native_tensor(tensor_class, self, Box((0, 0, 0), space), space)
 
     @property
     def native(self) -> TileTensor | Layout:
@@ -336,7 +336,7 @@ class tensor_t(struct_t, Drawable):
 
     @property
     def picture_title(self) -> str:
-        """The kind, the shape and the spacings.
+        """The class, the shape and the spacings.
 
         >>> build_tensor(ext_tensor_t, np.arange(40), shape_t(3, 2), layout_t(10), offset_t(1, 2), 8).picture_title
         'ext_tensor_t: 3 x 2 (width x height) of int64, row spacing 10, base at element 21'
@@ -413,11 +413,11 @@ class sub_tensor_t(struct_t, Drawable):
 
     @property
     def picture_title(self) -> str:
-        """The kind, the shape and the spacings, and the part's origin and offset in it."""
-        kind = type(self.tensor).__name__
+        """The class, the shape and the spacings, and the part's origin and offset in it."""
+        tensor_class = type(self.tensor).__name__
         place = describe_offset(self.origin.sub_offset, self.origin.shape)
         origin = f"at {place} of an origin of {describe_shape(self.origin.shape)}"
-        return self.tensor.picture_title.replace(kind, type(self).__name__) + f", {origin}"
+        return self.tensor.picture_title.replace(tensor_class, type(self).__name__) + f", {origin}"
 
 
 class int_tensor_t(tensor_t):
@@ -461,7 +461,7 @@ class const_ext_sub_tensor_t(sub_tensor_t):
 _Tensor = TypeVar("_Tensor", bound=tensor_t)
 _SubTensor = TypeVar("_SubTensor", bound=sub_tensor_t)
 any_tensor_t: TypeAlias = "tensor_t | sub_tensor_t"
-"""A tensor of any kind, or a part of one."""
+"""A tensor of any class, or a part of one."""
 
 SUB_TENSOR_OF: dict[type[tensor_t], type[sub_tensor_t]] = {
     int_tensor_t: int_sub_tensor_t,
@@ -472,7 +472,7 @@ SUB_TENSOR_OF: dict[type[tensor_t], type[sub_tensor_t]] = {
 
 
 def build_tensor(
-    kind: type[_Tensor],
+    tensor_class: type[_Tensor],
     base: Memory,
     shape: shape_t | tile_t | None = None,
     *arguments: layout_t | offset_t | int,
@@ -484,7 +484,7 @@ def build_tensor(
     elem_size: int | None = None,
     dtype: npt.DTypeLike | None = None,
 ) -> _Tensor:
-    """Return a tensor of a kind from any of the documented forms of its constructor.
+    """Return a tensor of a class from any of the documented forms of its constructor.
 
     After base and shape, or a tile, come: nothing, elem_size, layout, layout and elem_size, or layout, offset and
     elem_size, by position or by name. The offset of a tile moves the base of an external tensor only.
@@ -493,18 +493,18 @@ def build_tensor(
     42
     """
     named = [value for value in (layout, int_layout, ext_layout, offset, elem_size) if value is not None]
-    spacing, skipped, given_size = _parse_tensor_arguments(kind, (*arguments, *named))
+    spacing, skipped, given_size = _parse_tensor_arguments(tensor_class, (*arguments, *named))
     if shape is not None and tile is not None:
-        raise LayoutError(f"create_{kind.__name__.removesuffix('_t')} got a shape and a tile; pass one of them")
+        raise LayoutError(f"{_constructor_of(tensor_class)} got a shape and a tile; pass one of them")
     extents = shape if tile is None else tile
     start = base if isinstance(base, pointer) else pointer(base)
     if isinstance(extents, tile_t):
-        if not kind.internal and spacing is None:
+        if not tensor_class.internal and spacing is None:
             raise LayoutError(
-                f"create_{kind.__name__.removesuffix('_t')} needs the layout of the memory around {extents.shape}"
+                f"{_constructor_of(tensor_class)} needs the layout of the memory around {extents.shape}"
                 f" at {extents.offset}; pass create_layout({_spacings_of(start.array_shape)}) as ext_layout"
             )
-        if not kind.internal:
+        if not tensor_class.internal:
             corners = zip(_offset_tuple(skipped), _offset_tuple(extents.offset), strict=True)
             skipped = offset_t(*[a + b for a, b in corners])
         extents = extents.shape
@@ -513,11 +513,11 @@ def build_tensor(
         raise LayoutError(f"{type(base).__name__} memory has no element type; give elem_size, or an array with a dtype")
     size = given_size or (element_type(dtype) if dtype is not None else start.dtype or np.dtype("V1")).itemsize
     element = _element_dtype(dtype if dtype is not None else start.dtype, size)
-    if spacing is None and not kind.internal:
+    if spacing is None and not tensor_class.internal:
         _require_packed(start, box, size)
     spacing = packed_layout(box) if spacing is None else copy(spacing)
     at = pointer(start, linearize(skipped, spacing) * size, element)
-    tensor = kind.of_fields(at, size, spacing, copy(box), element)
+    tensor = tensor_class.of_fields(at, size, spacing, copy(box), element)
     if skipped.z:
         _require_unit_of_planes(tensor, skipped.z + box.depth, (skipped.y + box.height, skipped.x + box.width), start)
     return tensor
@@ -545,7 +545,7 @@ def _require_packed(start: pointer, box: shape_t, size: int) -> None:
 
 
 def _parse_tensor_arguments(
-    kind: type[tensor_t], arguments: tuple[Any, ...]
+    tensor_class: type[tensor_t], arguments: tuple[Any, ...]
 ) -> tuple[layout_t | None, offset_t, int | None]:
     """Return layout, offset and elem_size from what follows base and shape."""
     layout = offset = elem_size = None
@@ -558,7 +558,7 @@ def _parse_tensor_arguments(
             elem_size = int(value)
         else:
             raise LayoutError(
-                f"create_{kind.__name__.removesuffix('_t')} takes (base, shape), then elem_size, layout, (layout,"
+                f"{_constructor_of(tensor_class)} takes (base, shape), then elem_size, layout, (layout,"
                 f" elem_size) or (layout, offset, elem_size), got {value!r}"
             )
     return layout, offset_t() if offset is None else offset, elem_size
@@ -574,60 +574,67 @@ def _element_dtype(dtype: npt.DTypeLike | None, size: int) -> np.dtype[Any]:
     return known if known is not None and known.itemsize == size else np.dtype(f"V{size}")
 
 
-def build_sub_tensor(kind: type[tensor_t], *arguments: Any) -> sub_tensor_t:
-    """Return a sub tensor of a kind from any of the four forms of its constructor.
+def _constructor_of(tensor_class: type[struct_t]) -> str:
+    """Return the name of TTL's function that makes a tensor of a class, for messages."""
+    return f"create_{tensor_class.__name__.removesuffix('_t')}"
+
+
+def build_sub_tensor(tensor_class: type[tensor_t], *arguments: Any) -> sub_tensor_t:
+    """Return a sub tensor of a class from any of the four forms of its constructor.
 
     >>> space = build_tensor(const_ext_tensor_t, np.zeros(70, np.int16), shape_t(10, 7))
     >>> buffer = bytearray(64)
     >>> build_sub_tensor(int_tensor_t, buffer, shape_t(4, 3), layout_t(4, 12), space, offset_t(-1)).origin.shape
     shape_t(width=10, height=7, depth=1)
     """
-    sub_kind = SUB_TENSOR_OF[kind]
+    sub_class = SUB_TENSOR_OF[tensor_class]
     if len(arguments) == 1:  # (origin)
         (origin,) = arguments
-        return sub_kind(_convert_kind(kind, origin), origin_t(origin.shape, offset_t()))
+        return sub_class(_convert_tensor(tensor_class, origin), origin_t(origin.shape, offset_t()))
     if len(arguments) == 2:  # (base, origin)
         base, origin = arguments
-        tensor = build_tensor(kind, base, origin.shape, origin.layout, origin.elem_size, dtype=origin.dtype)
-        return sub_kind(tensor, origin_t(origin.shape, offset_t()))
+        tensor = build_tensor(tensor_class, base, origin.shape, origin.layout, origin.elem_size, dtype=origin.dtype)
+        return sub_class(tensor, origin_t(origin.shape, offset_t()))
     if len(arguments) == 5:  # (base, shape, layout, origin, sub_offset)
         base, shape, layout, origin, sub_offset = arguments
-        tensor = build_tensor(kind, base, shape, layout, origin.elem_size, dtype=origin.dtype)
-        return sub_kind(tensor, origin_t(origin.shape, sub_offset))
+        tensor = build_tensor(tensor_class, base, shape, layout, origin.elem_size, dtype=origin.dtype)
+        return sub_class(tensor, origin_t(origin.shape, sub_offset))
     if len(arguments) == 7:  # (base, shape, layout, elem_size, offset, origin_shape, sub_offset)
         base, shape, layout, elem_size, offset, origin_shape, sub_offset = arguments
-        return sub_kind(build_tensor(kind, base, shape, layout, offset, elem_size), origin_t(origin_shape, sub_offset))
+        return sub_class(
+            build_tensor(tensor_class, base, shape, layout, offset, elem_size), origin_t(origin_shape, sub_offset)
+        )
     raise LayoutError(
-        f"create_{sub_kind.__name__.removesuffix('_t')} takes (origin), (base, origin), (base, shape, layout, origin,"
+        f"{_constructor_of(sub_class)} takes (origin), (base, origin), (base, shape, layout, origin,"
         " sub_offset) or (base, shape, layout, elem_size, offset, origin_shape, sub_offset), got"
         f" {len(arguments)} values"
     )
 
 
-def _convert_kind(kind: type[tensor_t], tensor: any_tensor_t) -> tensor_t:
-    """Return a tensor as another kind with the same content; raise if const would become mutable."""
+def _convert_tensor(tensor_class: type[tensor_t], tensor: any_tensor_t) -> tensor_t:
+    """Return a tensor as another class with the same content; raise if const would become mutable."""
     whole = tensor.tensor if isinstance(tensor, sub_tensor_t) else tensor
-    if whole.const and not kind.const:
+    if whole.const and not tensor_class.const:
         raise TransferError(f"{type(tensor).__name__} is const; create a const tensor from it")
-    return kind(whole.base, whole.elem_size, whole.layout, whole.shape, whole.dtype)
+    return tensor_class(whole.base, whole.elem_size, whole.layout, whole.shape, whole.dtype)
 
 
-def build_empty_tensor(kind: type[_Tensor], dtype: npt.DTypeLike | None = None) -> _Tensor:
-    """Return a tensor of a kind that holds nothing.
+def build_empty_tensor(tensor_class: type[_Tensor], dtype: npt.DTypeLike | None = None) -> _Tensor:
+    """Return a tensor of a class that holds nothing.
 
     >>> build_empty_tensor(int_tensor_t).shape
     shape_t(width=0, height=1, depth=1)
     """
-    return kind(None, 0, layout_t(), shape_t(0, 1, 1), None if dtype is None else np.dtype(dtype))
+    return tensor_class(None, 0, layout_t(), shape_t(0, 1, 1), None if dtype is None else np.dtype(dtype))
 
 
-def build_empty_sub_tensor(kind: type[tensor_t], dtype: npt.DTypeLike | None = None) -> sub_tensor_t:
-    """Return a sub tensor of a kind that holds nothing.
+def build_empty_sub_tensor(tensor_class: type[tensor_t], dtype: npt.DTypeLike | None = None) -> sub_tensor_t:
+    """Return a sub tensor of a class that holds nothing.
 
     >>> build_empty_sub_tensor(int_tensor_t).origin.shape
     shape_t(width=0, height=1, depth=1)
     """
-    return SUB_TENSOR_OF[kind](build_empty_tensor(kind, dtype), origin_t(shape_t(0, 1, 1), offset_t()))
+    return SUB_TENSOR_OF[tensor_class](build_empty_tensor(tensor_class, dtype), origin_t(shape_t(0, 1, 1), offset_t()))
 
 
 def is_empty(tensor: any_tensor_t) -> bool:
@@ -659,7 +666,7 @@ def to_const_tensor(tensor: tensor_t) -> tensor_t:
     >>> to_const_tensor(build_tensor(int_tensor_t, bytearray(4), shape_t(4), 1)).const
     True
     """
-    return _convert_kind(const_int_tensor_t if tensor.internal else const_ext_tensor_t, tensor)
+    return _convert_tensor(const_int_tensor_t if tensor.internal else const_ext_tensor_t, tensor)
 
 
 def to_void_tensor(tensor: _Tensor) -> _Tensor:
@@ -728,11 +735,11 @@ _Native = TypeVar("_Native", bound=TransferTensor)
 
 
 def native_tensor(
-    kind: type[_Native], tensor: any_tensor_t, window: Box, space: tuple[int, ...], start_element: int = 0
+    tensor_class: type[_Native], tensor: any_tensor_t, window: Box, space: tuple[int, ...], start_element: int = 0
 ) -> _Native:
     """Return the native tensor for a `window` of a `space` that starts `start_element` elements from the base.
 
-    `kind` is the class for the memory of `tensor`, internal or external.
+    `tensor_class` is the class for the memory of `tensor`, internal or external.
 
     >>> tensor = build_tensor(int_tensor_t, bytearray(12), shape_t(4, 3), 1)
     >>> native_tensor(InternalTensor, tensor, Box((0, 0, 0), (1, 3, 4)), (1, 3, 4)).shape
@@ -746,7 +753,7 @@ def native_tensor(
     spacing = tensor.layout
     depth, height, width = space
     steps = (spacing.plane_spacing if depth > 1 else width * height, spacing.row_spacing if height > 1 else width, 1)
-    return kind(
+    return tensor_class(
         tensor.base.memory[rest:],
         space,
         Layout(space, steps),

@@ -24,7 +24,7 @@ __all__ = [
     "pointer", "shape_empty", "shape_t", "tile_empty", "tile_t",
 ]  # fmt: skip
 
-# Structs of C in Python: fields are assigned and copied as C does it, and have their kinds.
+# Structs of C in Python: fields are assigned and copied as C does it, and have types.
 
 _Struct = TypeVar("_Struct", bound="struct_t")
 
@@ -46,10 +46,10 @@ class struct_t:
     __match_args__: ClassVar[tuple[str, ...]] = ()  # the names of the fields
 
     def __setattr__(self, name: str, value: object) -> None:
-        kind = self.structs.get(name)
-        if kind is not None:
-            if not isinstance(value, kind):
-                raise _not_a_struct(kind, value, f"{name} of {type(self).__name__}")
+        struct = self.structs.get(name)
+        if struct is not None:
+            if not isinstance(value, struct):
+                raise _not_a_struct(struct, value, f"{name} of {type(self).__name__}")
             value = value.__copy__()
         elif name not in self.__match_args__ and not hasattr(type(self), name):
             fields = ", ".join(self.__match_args__)
@@ -101,21 +101,21 @@ def require_integer(value: object, name: str) -> int:
         raise LayoutError(f"expected an integer as {name}, got {value!r}") from None
 
 
-def require_struct(kind: type[_Struct], value: object, name: str) -> _Struct:
-    """Return `value` if it is a struct of a kind; `name` is for the error message.
+def require_struct(struct: type[_Struct], value: object, name: str) -> _Struct:
+    """Return `value` if it is a struct of one class; `name` is for the error message.
 
     >>> from tilewright.ttl import shape_t
     >>> require_struct(shape_t, shape_t(4), "tile")
     shape_t(width=4, height=1, depth=1)
     """
-    if not isinstance(value, kind):
-        raise _not_a_struct(kind, value, name)
+    if not isinstance(value, struct):
+        raise _not_a_struct(struct, value, name)
     return value
 
 
-def _not_a_struct(kind: type[struct_t], value: object, name: str) -> LayoutError:
-    call = _CONSTRUCTORS.get(kind.__name__, f"{kind.__name__}(...)")
-    return LayoutError(f"expected {kind.__name__} as {name}, got {value!r}; make one with {call}")
+def _not_a_struct(struct: type[struct_t], value: object, name: str) -> LayoutError:
+    call = _CONSTRUCTORS.get(struct.__name__, f"{struct.__name__}(...)")
+    return LayoutError(f"expected {struct.__name__} as {name}, got {value!r}; make one with {call}")
 
 
 _CONSTRUCTORS = {
@@ -544,9 +544,9 @@ def vector_type(name: str) -> np.dtype[Any] | None:
     element = _VECTOR_ELEMENTS.get(match[1]) if match else None
     if match is None or element is None:
         return None
-    count, kind = int(match[2]), np.dtype(element)
-    size = kind.itemsize * (4 if count == 3 else count)
-    return np.dtype({"names": ["s"], "formats": [(kind, (count,))], "offsets": [0], "itemsize": size})
+    count, scalar = int(match[2]), np.dtype(element)
+    size = scalar.itemsize * (4 if count == 3 else count)
+    return np.dtype({"names": ["s"], "formats": [(scalar, (count,))], "offsets": [0], "itemsize": size})
 
 
 Memory: TypeAlias = "np.ndarray[Any, Any] | bytes | bytearray | memoryview | pointer"
@@ -643,8 +643,8 @@ class pointer:
         return int(self.memory.ctypes.data) + self.offset
 
     def __repr__(self) -> str:
-        kind = "void" if self.dtype is None else str(self.dtype)
-        return f"pointer(<{self.memory.size} bytes>, offset={self.offset}, dtype={kind!r})"
+        element = "void" if self.dtype is None else str(self.dtype)
+        return f"pointer(<{self.memory.size} bytes>, offset={self.offset}, dtype={element!r})"
 
 
 def SIZEOF(value: npt.DTypeLike | np.ndarray[Any, Any]) -> int:

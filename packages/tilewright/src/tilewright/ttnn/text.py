@@ -338,8 +338,7 @@ def _read_extents(cursor: TextCursor) -> tuple[int, ...]:
 
 def _read_shape(cursor: TextCursor, _extra: dict[str, str] | None = None) -> Shape:
     """Return Shape([2, 33]), or with the padded extents as in Shape([14[32], 28[32]])."""
-    cursor.expect("(")
-    cursor.expect("[")
+    cursor.expect("(", "[")
 
     def read_extents() -> tuple[int, int]:
         logical = padded = cursor.integer("an extent")
@@ -474,8 +473,7 @@ def _read_page_config(cursor: TextCursor, extra: dict[str, str]) -> Tile | None:
     else:
         cursor.expect("TilePageConfig(tile=")
         tile = _class_reader("Tile", extra)(cursor)
-    cursor.expect(")")
-    cursor.expect(")")
+    cursor.expect(")", ")")
     return tile
 
 

@@ -242,7 +242,7 @@ def draw_frames(animation: Animation) -> tuple[list[Drawing], dict[str, Any]]:
     frames = range(len(animation.captions))
     paths = [[_overlay_paths(*pair, frame) for pair in _panels(animation)] for frame in frames]
     data = {"paths": paths, "captions": animation.captions, "seconds": animation.seconds}
-    return [_draw_overlay(drawing, ("", "", "")) for drawing in drawings], data
+    return list(map(_draw_overlay, drawings)), data
 
 
 def _panels(animation: Animation) -> list[tuple[Panel, PanelSteps]]:
@@ -258,13 +258,12 @@ def _without_arrows(scene: Scene) -> Scene:
     return replace(scene, panels=tuple(panels))
 
 
-def _draw_overlay(drawing: Drawing, paths: tuple[str, str, str]) -> Drawing:
-    """Return a panel with what one frame covers, connects and marks."""
-    cover, flows, current = paths
+def _draw_overlay(drawing: Drawing) -> Drawing:
+    """Return a panel with the paths, still empty, of what a frame covers, connects and marks."""
     overlay = (
-        f'<path class="tw-cover tw-paper" fill="{PAPER}" d="{cover}"/>',
-        f'<path class="tw-current-flows tw-ink" fill="none" stroke="{INK}" stroke-width="1.2" d="{flows}"/>',
-        f'<path class="tw-current" fill="none" stroke="{MARK}" stroke-width="2" d="{current}"/>',
+        f'<path class="tw-cover tw-paper" fill="{PAPER}" d=""/>',
+        f'<path class="tw-current-flows tw-ink" fill="none" stroke="{INK}" stroke-width="1.2" d=""/>',
+        f'<path class="tw-current" fill="none" stroke="{MARK}" stroke-width="2" d=""/>',
     )
     return replace(drawing, body=(*drawing.body, *overlay))
 

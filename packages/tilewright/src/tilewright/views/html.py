@@ -80,27 +80,15 @@ def widget_markup(scene: Scene) -> str:
 
 
 def _main(scene: Scene, drawings: list[Drawing]) -> str:
+    figures = "\n".join(f"<figure>{svg}</figure>" for svg in panel_markup(scene, drawings))
     return f"""<main>
-{_figures(scene, drawings)}
+{figures}
 <aside>
 <h2>Under the pointer</h2>
 <output id="told" aria-live="polite">{_HOW}</output>
 {_facts_markup(scene.facts)}
 </aside>
 </main>"""
-
-
-def panel_figures(scene: Scene) -> str:
-    """Return the panels of a scene, each as a figure that can be reached with the keyboard.
-
-    >>> panel_figures(Scene("", (Grid(1, 1, title="one"),))).count("<figure>")
-    1
-    """
-    return _figures(scene, draw_panels(scene))
-
-
-def _figures(scene: Scene, drawings: list[Drawing]) -> str:
-    return "\n".join(f"<figure>{svg}</figure>" for svg in panel_markup(scene, drawings))
 
 
 def panel_markup(scene: Scene, drawings: list[Drawing] | None = None) -> list[str]:

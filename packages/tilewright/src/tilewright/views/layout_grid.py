@@ -23,7 +23,7 @@ from ..layout import (
     product,
     product_each,
 )
-from .scene import Outline, OutlineKind
+from .scene import Outline, OutlineKind, outline_blocks
 
 MAX_SIDE = 128  # cells in a row or column; in larger layouts a cell stands for a block
 _MIN_TILES = 4  # per side, for one cell per tile
@@ -220,11 +220,7 @@ class LayoutGrid:
             )
             if -(-self.rows // high) * -(-self.columns // wide) > _MAX_OUTLINES:
                 continue
-            result += [
-                Outline(r, c, min(high, self.rows - r), min(wide, self.columns - c), kind)
-                for r in range(0, self.rows, high)
-                for c in range(0, self.columns, wide)
-            ]
+            result += outline_blocks(self.rows, self.columns, high, wide, kind)
         return tuple(result)
 
     def _nested_blocks(self) -> list[tuple[OutlineKind, list[int | None]]]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from dataclasses import dataclass, fields, is_dataclass
-from math import isfinite
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from numpy.typing import NDArray
 
 from ..errors import LayoutError
+from ..findings import plain_data
 
 ScaleKind: TypeAlias = Literal["category", "ramp", "heat"]
 OutlineKind: TypeAlias = Literal["tile", "face", "plane", "slice", "mark", "halo"]
@@ -61,6 +61,21 @@ class Outline:
     columns: int
     kind: OutlineKind = "tile"
     label: str = ""
+
+
+def outline_blocks(rows: int, columns: int, high: int, wide: int, kind: OutlineKind) -> tuple[Outline, ...]:
+    """Return the outlines of blocks of `high` rows and `wide` columns; those at the end may be smaller.
+
+    >>> [(box.row, box.rows) for box in outline_blocks(48, 16, 32, 16, "tile")]
+    [(0, 32), (32, 16)]
+    """
+    return tuple(
+        [
+            Outline(row, column, min(high, rows - row), min(wide, columns - column), kind)
+            for row in range(0, rows, high)
+            for column in range(0, columns, wide)
+        ]
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,7 +382,7 @@ def to_data(scene: Scene) -> dict[str, Any]:
     >>> to_data(Scene("two", (Grid(1, 2),)))["panels"][0]["columns"]
     2
     """
-    result: dict[str, Any] = _to_plain_data(scene)
+    result: dict[str, Any] = plain_data(scene)
     for panel, data in zip(scene.panels, result["panels"], strict=True):
         data["kind"] = "grid" if isinstance(panel, Grid) else "tracks"
     return result
@@ -380,15 +395,3 @@ def to_json(scene: Scene) -> str:
     'a title'
     """
     return json.dumps(to_data(scene), ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"
-
-
-def _to_plain_data(value: object) -> Any:
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    if isinstance(value, float):  # JSON has no infinity
-        return value if isfinite(value) else str(value)
-    if isinstance(value, (tuple, list)):
-        return [_to_plain_data(item) for item in value]
-    if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: _to_plain_data(getattr(value, field.name)) for field in fields(value)}
-    return str(value)

@@ -32,31 +32,23 @@ from .svg import format_position
 _GAP = "  "  # between boxes
 
 
-def box_lines(
-    grid: Grid,
-    scales: dict[str, Scale],
-    paint: Callable[[str, str], str],
-    clean: Callable[[str], str],
-    width: int,
-    height: int,
-) -> list[str] | None:
+def box_lines(grid: Grid, scales: dict[str, Scale], ink: TerminalStyle, width: int, height: int) -> list[str] | None:
     """Return the boxes of a grid as lines of at most `width` columns, about `height`; None if no label fits.
-
-    `paint` puts text on a color, and `clean` makes text safe for a terminal.
 
     >>> from tilewright.views.scene import Field
     >>> grid = Grid(1, 4, (Field("page", (0, 1, 2, 3)),), label="page", boxes=(1, 2), box_titles=("a", "b"))
-    >>> print(*box_lines(grid, {}, lambda words, color: words, str, 80, 40), sep="\\n")
+    >>> print(*box_lines(grid, {}, TerminalStyle(False), 80, 40), sep="\\n")
       a        b
       ┌─────┐  ┌─────┐
       │ 0 1 │  │ 2 3 │
       └─────┘  └─────┘
     """
     rows = grid.box_grids()
-    names = max([len(clean(name)) for box in grid.box_rows for name in box], default=-1) + 1
-    titles = max(map(len, map(clean, grid.box_titles)), default=0)
-    for candidate in range(len(list(candidate_labels(grid)))):
-        cell = max(len(clean(label)) for label in list(candidate_labels(grid))[candidate])
+    names = max([len(replace_control_characters(name)) for box in grid.box_rows for name in box], default=-1) + 1
+    titles = max(map(len, map(replace_control_characters, grid.box_titles)), default=0)
+    candidates = list(candidate_labels(grid))
+    for candidate in range(len(candidates)):
+        cell = max(len(replace_control_characters(label)) for label in candidates[candidate])
         inside = rows[0][0].columns * (cell + 1) + 1
         box = max(names + inside + 2, titles)
         if cell and box + 2 <= width:
@@ -69,10 +61,8 @@ def box_lines(
         if lines and len(lines) + rows[0][0].rows + 2 > height:
             return [*lines, f"  ⋮ and {len(rows) - number} more rows of boxes"]
         for first in range(0, len(row), across):
-            drawn = [
-                _draw_box(panel_box, candidate, scales, paint, clean, names, cell, inside, box)
-                for panel_box in row[first : first + across]
-            ]
+            boxes = row[first : first + across]
+            drawn = [_draw_box(part, candidate, scales, ink, names, cell, inside, box) for part in boxes]
             if not grid.box_titles and lines:
                 lines.append("")
             lines += ["  " + _GAP.join(parts).rstrip() for parts in zip(*drawn, strict=True)]
@@ -83,22 +73,21 @@ def _draw_box(
     box: Grid,
     candidate: int,
     scales: dict[str, Scale],
-    paint: Callable[[str, str], str],
-    clean: Callable[[str], str],
+    ink: TerminalStyle,
     names: int,
     cell: int,
     inside: int,
     width: int,
 ) -> list[str]:
     """Return one box as lines of the same width."""
-    labels = [clean(label) for label in list(candidate_labels(box))[candidate]]
+    labels = [replace_control_characters(label) for label in list(candidate_labels(box))[candidate]]
     colors = cell_colors(box, scales) if box.color in scales else []
     marked = {mark.row * box.columns + mark.column for mark in box.outlines if mark.kind == "mark"}
     rules = {part.row for part in box.outlines if part.kind == "face" and part.row}
     indent, rest = " " * names, " " * (width - names - inside - 2)
     lines = [f"{indent}┌{'─' * inside}┐{rest}"]
     if box.title:
-        lines.insert(0, indent + clean(box.title).ljust(width - names))
+        lines.insert(0, indent + replace_control_characters(box.title).ljust(width - names))
     for row in range(box.rows):
         if row in rules:
             lines.append(f"{indent}├{'─' * inside}┤{rest}")
@@ -108,8 +97,8 @@ def _draw_box(
             word = "/" * cell if box.valid and not box.valid[at] else f"{labels[at]:>{cell}}"
             if at in marked:
                 words = words[:-1] + "["
-            words += (paint(word, colors[at]) if colors else word) + ("]" if at in marked else " ")
-        name = f"{clean(box.row_names[row]):>{names - 1}} " if box.row_names else ""
+            words += (ink.paint(word, colors[at]) if colors else word) + ("]" if at in marked else " ")
+        name = f"{replace_control_characters(box.row_names[row]):>{names - 1}} " if box.row_names else ""
         lines.append(f"{name or indent}│{words}│{rest}")
     lines.append(f"{indent}└{'─' * inside}┘{rest}")
     return lines
@@ -331,15 +320,14 @@ def grid_lines(
       0 0 1 2
       1 3 4 5
     """
+    title = [f"  {replace_control_characters(grid.title)}"] if grid.title else []
     if grid.boxes is not None:
-        title = [f"  {replace_control_characters(grid.title)}"] if grid.title else []
-        boxes = box_lines(grid, scales, ink.paint, replace_control_characters, width, height)
+        boxes = box_lines(grid, scales, ink, width, height)
         if boxes is not None:
             return title + boxes
         grid = replace(grid, boxes=None)
     bands = _split_bands(grid, scales, width, height, requested)
     if bands:
-        title = [f"  {replace_control_characters(grid.title)}"] if grid.title else []
         drawn = [grid_lines(band, scales, ink, width, height) for band in bands]
         return title + [line for k, lines in enumerate(drawn) for line in ([""] * bool(k) + lines)]
     names = [replace_control_characters(grid.row_name(row)) for row in range(grid.rows)]
@@ -360,8 +348,7 @@ def grid_lines(
         text = f"{word:>{page.cell}}" if labelled else (word or " ") * page.cell
         return ink.paint(text, colors[at]) if colors else text
 
-    lines = [f"  {replace_control_characters(grid.title)}"] if grid.title else []
-    lines += _header_lines(grid, page, width)
+    lines = title + _header_lines(grid, page, width)
     for row in page.rows:
         if row is None:
             lines.append(" " * page.gutter + "⋮")
@@ -402,8 +389,7 @@ def _first_labels_fit(grid: Grid, scales: dict[str, Scale], width: int, height: 
     """Return whether a grid's own labels, rather than the labels of its color, are written into its cells."""
     alone = replace(grid, color="")
     if grid.boxes is not None:
-        clean = replace_control_characters
-        return box_lines(alone, scales, lambda words, color: words, clean, width, height) is not None
+        return box_lines(alone, scales, TerminalStyle(False), width, height) is not None
     return labels_fit(alone, width) or bool(_split_bands(grid, scales, width, height, requested=True))
 
 
@@ -434,33 +420,21 @@ def _fit_labels(grid: Grid, gutter: int, width: int, height: int) -> tuple[_Text
         cell = max(map(len, labels)) or int(empty)  # hatching also needs a width
         for shown_bars in (bars, {}):
             if cell and gutter + grid.columns * (cell + 1) + 2 * len(shown_bars) <= width:
-                lines = rules if shown_bars or not bars else {}
-                return _TextGeometry(
-                    _elide_indices(grid.rows, height), columns, gutter, cell, " ", shown_bars, lines
-                ), labels
+                lines, rows = rules if shown_bars or not bars else {}, _elide_indices(grid.rows, height)
+                return _TextGeometry(rows, columns, gutter, cell, " ", shown_bars, lines), labels
     return None
 
 
 def _fit_symbols(grid: Grid, gutter: int, width: int, height: int) -> _TextGeometry:
     """Return the geometry with one or two characters per cell; the middle columns are elided if necessary."""
     bars, rules = _outline_starts(grid)
-    available = width - gutter
+    rows, available = _elide_indices(grid.rows, height), width - gutter
     for cell in (2, 1):
         for shown_bars in (bars, {}):
             if grid.columns * cell + len(shown_bars) <= available:
                 columns: list[int | None] = list(range(grid.columns))
-                return _TextGeometry(
-                    _elide_indices(grid.rows, height),
-                    columns,
-                    gutter,
-                    cell,
-                    "",
-                    shown_bars,
-                    rules if shown_bars else {},
-                )
-    return _TextGeometry(
-        _elide_indices(grid.rows, height), _elide_indices(grid.columns, available - 1), gutter, 1, "", {}, {}
-    )
+                return _TextGeometry(rows, columns, gutter, cell, "", shown_bars, rules if shown_bars else {})
+    return _TextGeometry(rows, _elide_indices(grid.columns, available - 1), gutter, 1, "", {}, {})
 
 
 def _elide_indices(count: int, most: int) -> list[int | None]:

@@ -28,7 +28,7 @@ SCENES = {
     "copying.Plan": "layouts.plan_scene",
     "files.DecodedTile": "tensors.tile_scene",
     "files.Inspection": "memory_maps.inspection_scene",
-    "files.SharedElement": "meshes.shared_element_scene",
+    "files.SharedElement": "meshes.element_scene",
     "files.StoredElement": "meshes.element_scene",
     "files.Tensorbin": "tensors.tensorbin_scene",
     "formats.QuantizationReport": "tensors.block_scene",

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,16 +14,7 @@ from ..._text import count_of
 from ...analysis import BankModel, BankReport, bank_conflicts, contiguous_runs, padding_share
 from ...copying import Plan
 from ...errors import LayoutError
-from ...layout import (
-    ComposedLayout,
-    InverseLayout,
-    Layout,
-    LayoutLike,
-    Swizzle,
-    compose,
-    is_injective,
-    require_layout,
-)
+from ...layout import ComposedLayout, InverseLayout, Layout, LayoutLike, Swizzle, compose, is_injective, require_layout
 from ..layout_grid import MAX_SIDE, LayoutGrid, sample_layout
 from ..scene import Fact, Field, Grid, Outline, Scene
 from ..scene_options import CATEGORIES, SceneOptions, derived_field, scene_function
@@ -109,31 +101,69 @@ def memory_grid(
     tables = {
         name: (table.reshape(-1)[here][:, None] + np.array(scalars)).reshape(-1) for name, table in place_tables.items()
     }
+    first = next(iter(place_tables))
+    at, shape, names = _arrange_memory(tables, grid.columns, _row_step(place_tables[first]))
+    count = shape[0] * shape[1]
+    if count > _MAX_CELLS:
+        return None
+    owner: list[int | None] = [None] * count  # the coordinate that each cell of memory shows
+    alive = valid.reshape(-1).tolist()
+    for address, k in zip(at.tolist(), which.tolist(), strict=True):
+        shown = owner[address]
+        if shown is None or (alive[k] and not alive[shown]):
+            owner[address] = k
+
+    def pick(values: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple([None if k is None else values[k] for k in owner])
+
+    fields = [Field("element", pick(elements))]
+    fields += [
+        replace(field, values=pick(field.values)) for field in grid.fields if field.name in (grid.color, *requested)
+    ]
+    shared = np.bincount(at, minlength=count)
+    if shared.max() > 1:
+        fields.append(Field.of_table("elements here", shared, "ramp"))
+    data = tuple([k is not None and alive[k] for k in owner])
+    return Grid(
+        *shape,
+        tuple(fields),
+        title="memory",
+        color=grid.color,
+        label="element",
+        valid=() if all(data) else data,
+        link=pick(link.tolist()),
+        outlines=_origin_outline(at, which, shape[1], grid),
+        hatched="unused" if all(alive[k] for k in set(which.tolist())) else "padding or unused",
+        **names,
+    )
+
+
+def _arrange_memory(
+    tables: dict[str, NDArray[Any]], columns: int, row_step: int
+) -> tuple[NDArray[Any], tuple[int, int], dict[str, Any]]:
+    """Return the cell of each scalar, the rows and columns of cells, and the names of both and of their axes."""
     (first, across), *others = tables.items()
     if not others:
         low, high = int(across.min()), int(across.max())
-        width = _memory_columns(grid.columns, _row_step(place_tables[first]), high + 1 - min(low, 0))
+        width = _memory_columns(columns, row_step, high + 1 - min(low, 0))
         low = 0 if 0 < low <= high < _MAX_FROM_ZERO else low - low % width
         rows = -(-(high + 1 - low) // width)
-        at = across - low
-        shape, row_names = (rows, width), tuple(str(low + row * width) for row in range(rows))
-        names: tuple[str, ...] = tuple(f"+{k}" for k in range(width))
-        axes = ("offset", "")
-    else:
-        columns, column = np.unique(across, return_inverse=True)
-        rest = np.stack([table for _, table in others], axis=1)
-        down, row = np.unique(rest, axis=0, return_inverse=True)
-        at = row.reshape(-1) * len(columns) + column.reshape(-1)
-        shape = (len(down), len(columns))
-        row_names = tuple(",".join(map(str, entry)) for entry in down.tolist())
-        names = tuple(map(str, columns.tolist()))
-        axes = (",".join(name for name, _ in others), first)
-    if shape[0] * shape[1] > _MAX_CELLS:
-        return None
-    shared_fields = tuple(field for field in grid.fields if field.name in (grid.color, *requested))
-    return _build_memory_grid(
-        grid, shared_fields, elements, which, at, link, valid.reshape(-1), shape, row_names, names, axes
-    )
+        names = {
+            "row_names": tuple(str(low + row * width) for row in range(rows)),
+            "column_names": tuple(f"+{k}" for k in range(width)),
+            "row_axis": "offset",
+        }
+        return across - low, (rows, width), names
+    values, column = np.unique(across, return_inverse=True)
+    rest = np.stack([table for _, table in others], axis=1)
+    down, row = np.unique(rest, axis=0, return_inverse=True)
+    names = {
+        "row_names": tuple(",".join(map(str, entry)) for entry in down.tolist()),
+        "column_names": tuple(map(str, values.tolist())),
+        "row_axis": ",".join(name for name, _ in others),
+        "column_axis": first,
+    }
+    return row.reshape(-1) * len(values) + column.reshape(-1), (len(down), len(values)), names
 
 
 def _row_step(offsets: NDArray[Any]) -> int:
@@ -147,53 +177,6 @@ def _memory_columns(columns: int, row_step: int, size: int) -> int:
     if columns < row_step <= min(64, size) or whole_rows:
         return row_step
     return min(columns if 8 <= columns <= 64 else 32 if size > 64 else 16, size)
-
-
-def _build_memory_grid(
-    grid: Grid,
-    shared_fields: tuple[Field, ...],
-    elements: list[str],
-    which: NDArray[Any],
-    at: NDArray[Any],
-    link: NDArray[Any],
-    valid: NDArray[Any],
-    shape: tuple[int, int],
-    row_names: tuple[str, ...],
-    column_names: tuple[str, ...],
-    axes: tuple[str, str],
-) -> Grid:
-    count = shape[0] * shape[1]
-    contents: list[Any] = [None] * count
-    shared_values: list[list[Any]] = [[None] * count for _ in shared_fields]
-    links: list[Any] = [None] * count
-    data = [False] * count
-    shared = [0] * count
-    alive, same = valid.tolist(), link.tolist()
-    for address, k in zip(at.tolist(), which.tolist(), strict=True):
-        shared[address] += 1
-        if contents[address] is None or (alive[k] and not data[address]):
-            contents[address], links[address], data[address] = elements[k], same[k], alive[k]
-            for values, field in zip(shared_values, shared_fields, strict=True):
-                values[address] = field.values[k]
-    fields = [Field("element", tuple(contents))]
-    fields += [replace(field, values=tuple(values)) for values, field in zip(shared_values, shared_fields, strict=True)]
-    if max(shared) > 1:
-        fields.append(Field("elements here", tuple(shared), "ramp"))
-    return Grid(
-        *shape,
-        tuple(fields),
-        title="memory",
-        color=grid.color,
-        label="element",
-        valid=() if all(data) else tuple(data),
-        link=tuple(links),
-        outlines=_origin_outline(at, which, shape[1], grid),
-        row_names=row_names,
-        column_names=column_names,
-        row_axis=axes[0],
-        column_axis=axes[1],
-        hatched="unused" if all(alive[k] for k in set(which.tolist())) else "padding or unused",
-    )
 
 
 def _origin_outline(at: NDArray[Any], which: NDArray[Any], columns: int, grid: Grid) -> tuple[Outline, ...]:

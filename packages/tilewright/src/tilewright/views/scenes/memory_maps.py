@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,62 +55,49 @@ def memory_scene(
     if buffer_type is not None:
         views = [allocator.memory_view(buffer_type)]
     else:
-        everything = [allocator.memory_view(kind) for kind in ("l1", "dram", "l1_small", "trace")]
+        everything = [allocator.memory_view(name) for name in ("l1", "dram", "l1_small", "trace")]
         views = [view for view in everything if view.allocations] or everything[:2]
-    maps = [_MemoryMap.of(allocator, view, each, names or {}, whole, side) for view in views]
-    if len(maps) == 1:
-        return Scene(f"{views[0].buffer_type} of {allocator.chip.name}", (maps[0].tracks,), maps[0].facts, maps[0].note)
-    panels = [
-        replace(each_.tracks, title=f"{view.buffer_type}: {each_.tracks.title}")
-        for each_, view in zip(maps, views, strict=True)
-    ]
-    facts = [
-        replace(fact, name=f"{view.buffer_type}: {fact.name}")
-        for each_, view in zip(maps, views, strict=True)
-        for fact in each_.facts
-    ]
-    notes = [f"{view.buffer_type}: {each_.note}" for each_, view in zip(maps, views, strict=True) if each_.note]
-    title = f"{', '.join(str(view.buffer_type) for view in views[:-1])} and {views[-1].buffer_type}"
-    return Scene(f"{title} of {allocator.chip.name}", tuple(panels), tuple(facts), " ".join(notes))
+    maps = [_draw_memory(allocator, view, each, names or {}, whole, side) for view in views]
+    *others, last = [str(view.buffer_type) for view in views]
+    prefixes = [f"{name}: " for name in (*others, last)] if others else [""]
+    drawn = list(zip(prefixes, maps, strict=True))
+    return Scene(
+        f"{', '.join(others)} and {last} of {allocator.chip.name}" if others else f"{last} of {allocator.chip.name}",
+        tuple([replace(tracks, title=prefix + tracks.title) for prefix, (tracks, _, _) in drawn]),
+        tuple([replace(fact, name=prefix + fact.name) for prefix, (_, facts, _) in drawn for fact in facts]),
+        " ".join([prefix + note for prefix, (_, _, note) in drawn if note]),
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class _MemoryMap:
-    """One memory as tracks, with its facts and a note."""
-
-    tracks: Tracks
-    facts: tuple[Fact, ...]
-    note: str
-
-    @classmethod
-    def of(
-        cls, allocator: Allocator, view: MemoryView, every_bank: bool, names: Mapping[int, str], whole: bool, side: int
-    ) -> _MemoryMap:
-        start = allocator.start_address(view.buffer_type)
-        end = start + view.bank_bytes
-        labels = {block.number: _allocation_label(block, names) for block in view.allocations}
-        groups = _group_banks(view.num_banks, view.allocations, every_bank)
-        free = _free_blocks(view.allocations, start, end)
-        low, high = (start, end) if whole else _shown_range(view.allocations, start, end)
-        spans: list[Span] = []
-        for track, (_, used) in enumerate(groups):
-            for block in view.allocations:
-                if block.number in used:
-                    spans += _block_spans(track, block, labels[block.number], every_bank)
-                else:
-                    note = f"{_describe_block(block, labels[block.number])}; allocated in this bank, but unused"
-                    spans.append(Span(track, block.address, block.end, "", UNUSED, True, note, block.number))
-            for first, last in free:
-                first, last = max(first, low), min(last, high)
-                if first < last:
-                    note = f"free: {first} to {last}, {last - first} bytes"
-                    spans.append(
-                        Span(track, first, last, "free" if len(groups) <= _MAX_LABELED else "", "free", True, note)
-                    )
-        drawn = tuple(name for name, _ in groups)
-        tracks = Tracks(drawn, tuple(spans), low, high, "bytes", "what each bank holds").first(side)
-        note = "" if (low, high) == (start, end) else f"Addresses {low} to {high} of {start} to {end}."
-        return cls(tracks, tuple(_memory_facts(view, free, {used for _, used in groups})), note)
+def _draw_memory(
+    allocator: Allocator, view: MemoryView, every_bank: bool, names: Mapping[int, str], whole: bool, side: int
+) -> tuple[Tracks, list[Fact], str]:
+    """Return one memory as tracks, with its facts and a note."""
+    start = allocator.start_address(view.buffer_type)
+    end = start + view.bank_bytes
+    labels = {block.number: _allocation_label(block, names) for block in view.allocations}
+    groups = _group_banks(view.num_banks, view.allocations, every_bank)
+    free = _free_ranges([(block.address, block.end) for block in view.allocations], start, end)
+    low, high = (start, end) if whole else _shown_range(view.allocations, start, end)
+    spans: list[Span] = []
+    for track, (_, used) in enumerate(groups):
+        for block in view.allocations:
+            if block.number in used:
+                spans += _block_spans(track, block, labels[block.number], every_bank)
+            else:
+                note = f"{_describe_block(block, labels[block.number])}; allocated in this bank, but unused"
+                spans.append(Span(track, block.address, block.end, "", UNUSED, True, note, block.number))
+        for first, last in free:
+            first, last = max(first, low), min(last, high)
+            if first < last:
+                note = f"free: {first} to {last}, {last - first} bytes"
+                spans.append(
+                    Span(track, first, last, "free" if len(groups) <= _MAX_LABELED else "", "free", True, note)
+                )
+    drawn = tuple(name for name, _ in groups)
+    tracks = Tracks(drawn, tuple(spans), low, high, "bytes", "what each bank holds").first(side)
+    note = "" if (low, high) == (start, end) else f"Addresses {low} to {high} of {start} to {end}."
+    return tracks, _memory_facts(view, free, {used for _, used in groups}), note
 
 
 def _describe_block(block: Allocation, label: str) -> str:
@@ -167,10 +154,6 @@ def _describe_banks(banks: list[int]) -> str:
     if banks == list(range(banks[0], banks[-1] + 1)):
         return f"banks {banks[0]} to {banks[-1]}"
     return f"{len(banks)} banks from {banks[0]}"
-
-
-def _free_blocks(allocations: tuple[Allocation, ...], start: int, end: int) -> list[tuple[int, int]]:
-    return _free_ranges([(block.address, block.end) for block in allocations], start, end)
 
 
 def _free_ranges(allocated: Iterable[tuple[int, int]], start: int, end: int) -> list[tuple[int, int]]:

@@ -287,13 +287,8 @@ def _short_name(name: str) -> str:
     return parts[-2] if len(parts) > 1 and parts[-1] in ("weight", "bias") else parts[-1]
 
 
-def shared_element_scene(subject: SharedElement, **options: Any) -> Scene:
-    """Return the devices of a mesh that hold an element."""
-    return mesh_scene(subject.mesh, **{"spec": subject.explanation.spec, "at": subject.coordinate, **options})
-
-
-def element_scene(subject: StoredElement, **options: Any) -> Scene:
-    """Return where an element of a stored tensor lives."""
+def element_scene(subject: SharedElement | StoredElement, **options: Any) -> Scene:
+    """Return where an element of a stored tensor lives, and the devices of a mesh that hold it."""
     if subject.mesh is not None:
         return mesh_scene(subject.mesh, **{"spec": subject.explanation.spec, "at": subject.coordinate, **options})
     return explanation_scene(subject.explanation, **options)

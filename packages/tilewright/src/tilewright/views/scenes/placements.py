@@ -18,7 +18,7 @@ from ...errors import LayoutError, OutOfMemory
 from ...layout import Box, row_major, tiled_layout, with_logical_shape
 from ...memory import Chip, Explanation, MemoryConfig, PageLayout, Shape, TensorMemoryLayout, TensorSpec, Where, explain
 from ..layout_grid import MAX_SIDE, sample_layout
-from ..scene import Fact, Field, Grid, Outline, ScaleKind, Scene
+from ..scene import Fact, Field, Grid, Outline, Scene, outline_blocks
 from ..scene_options import SceneOptions, scene_function
 from .layouts import block_note, layout_panels, layout_scene, requested_attributes
 
@@ -78,24 +78,8 @@ class PageSheet:
         step = (-(-drawn[0] // side), -(-drawn[1] // side))
         down, across = (np.arange(0, n, by, dtype=np.int64) for n, by in zip(drawn, step, strict=True))
         number = down[:, None] * columns + across
-        slot = np.asarray(spec.paging.slots(np.minimum(number, spec.num_pages - 1)))
-        position, address = (
-            np.asarray(layout(slot)) for layout in (spec.page_map.position_of_slot, spec.page_map.offset_of_slot)
-        )
-        banks, cores = np.array(spec.banks, dtype=np.int64), np.array(spec.paging.cores, dtype=np.int64)
-        return cls(
-            spec,
-            (rows, columns),
-            drawn,
-            step,
-            folded,
-            number,
-            slot // spec.paging.shard_pages,
-            address // max(1, spec.aligned_page_bytes),
-            banks[position],
-            cores[position, 1] * 65536 + cores[position, 0],
-            address + start_address(spec),
-        )
+        located = _locate_pages(spec, np.minimum(number, spec.num_pages - 1))
+        return cls(spec, (rows, columns), drawn, step, folded, number, *located)
 
     def page_counts(self) -> NDArray[np.int64]:
         """Return how many pages each core or bank of `spec.banks` holds.
@@ -198,13 +182,7 @@ class PageSheet:
             mask(table.reshape(-1).tolist())
             for table in (self.number, self.bank, self.address, self.local, self.shard, self.core)
         )
-        fields = [
-            Field("page", number, "ramp", PAGE_FORM),
-            Field("bank", bank),
-            Field("address", address, "ramp"),
-            Field("local page", local, "ramp", PAGE_FORM),
-            Field("host page", number, "ramp", HOST_FORM),
-        ]
+        fields = _page_fields(number, bank, address, local)
         names = tuple([None if owner is None else core_name(owner) for owner in core])
         if sharded or self.spec.memory.buffer_type.is_l1:
             fields.append(Field("core", names, form=CORE_FORM))
@@ -247,6 +225,31 @@ class PageSheet:
             if high * wide == len(rows):
                 outlines.append(Outline(top, left, high, wide, "tile", f"shard {number}"))
         return tuple(outlines)
+
+
+def _locate_pages(spec: TensorSpec, number: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
+    """Return the shard, number in its bank or core, bank, core (as y * 65536 + x) and address of some pages."""
+    slot = np.asarray(spec.paging.slots(number))
+    position, offset = (
+        np.asarray(layout(slot)) for layout in (spec.page_map.position_of_slot, spec.page_map.offset_of_slot)
+    )
+    banks, cores = np.array(spec.banks, dtype=np.int64), np.array(spec.paging.cores, dtype=np.int64)
+    local = offset // max(1, spec.aligned_page_bytes)
+    core = cores[position, 1] * 65536 + cores[position, 0]
+    return slot // spec.paging.shard_pages, local, banks[position], core, offset + start_address(spec)
+
+
+def _page_fields(
+    page: tuple[Any, ...], bank: tuple[Any, ...], address: tuple[Any, ...], local: tuple[Any, ...]
+) -> list[Field]:
+    """Return the attributes of cells that are pages; `local` is the number of a page in its bank or core."""
+    return [
+        Field("page", page, "ramp", PAGE_FORM),
+        Field("bank", bank),
+        Field("address", address, "ramp"),
+        Field("local page", local, "ramp", PAGE_FORM),
+        Field("host page", page, "ramp", HOST_FORM),
+    ]
 
 
 def _fold_width(pages: int, together: int) -> int:
@@ -328,25 +331,14 @@ def core_boxes(pages: PageSheet) -> Grid | None:
     if spec.num_pages > _BOXED_PAGES or across * down > _BOXED_CORES or down * high > _BOXED_ROWS or wide > max_across:
         return None
     number = np.arange(spec.num_pages, dtype=np.int64)
-    slot = np.asarray(paging.slots(number))
-    position, address = (
-        np.asarray(layout(slot)) for layout in (spec.page_map.position_of_slot, spec.page_map.offset_of_slot)
-    )
-    local = address // spec.aligned_page_bytes
-    where = np.array(paging.cores, dtype=np.int64)[position]
-    shard, inside = np.divmod(local, paging.shard_pages)
-    row = (where[:, 1] - top) * high + shard * rows_per_shard + inside // wide
-    cell = row * across * wide + (where[:, 0] - left) * wide + inside % wide
-    tables: dict[str, tuple[NDArray[Any], ScaleKind, str]] = {
-        "page": (number, "ramp", PAGE_FORM),
-        "shard": (slot // paging.shard_pages, "category", "{}"),
-        "bank": (np.array(spec.banks, dtype=np.int64)[position], "category", "{}"),
-        "address": (address + start_address(spec), "ramp", "{}"),
-        "local page": (local, "ramp", PAGE_FORM),
-        "host page": (number, "ramp", HOST_FORM),
-    }
+    shard, local, bank, core, address = _locate_pages(spec, number)
+    of_core, inside = np.divmod(local, paging.shard_pages)
+    row = (core // 65536 - top) * high + of_core * rows_per_shard + inside // wide
+    cell = row * across * wide + (core % 65536 - left) * wide + inside % wide
     count = across * wide * down * high
-    fields = [_scatter_field(name, table, cell, count, scale, form) for name, (table, scale, form) in tables.items()]
+    page, *others = (_scatter(table.tolist(), cell, count) for table in (number, bank, address, local))
+    fields = _page_fields(page, *others)
+    fields.insert(1, Field("shard", _scatter(shard.tolist(), cell, count)))
     l1 = spec.memory.buffer_type.is_l1
     grid = [(x, y) for y in range(top, bottom + 1) for x in range(left, right + 1)]
     outlines = [
@@ -356,9 +348,7 @@ def core_boxes(pages: PageSheet) -> Grid | None:
         for k in range(paging.shards_per_core if paging.shards_per_core > 1 else 0)
     ]
     if l1:
-        names = [f"{x},{y}" for x, y in where.tolist()]
-        fields.append(_scatter_field("core", np.array(names), cell, count, "category", CORE_FORM))
-    page = fields[0].values
+        fields.append(Field("core", _scatter(map(core_name, core.tolist()), cell, count), form=CORE_FORM))
     return Grid(
         down * high,
         across * wide,
@@ -375,14 +365,12 @@ def core_boxes(pages: PageSheet) -> Grid | None:
     )
 
 
-def _scatter_field(
-    name: str, table: NDArray[Any], cell: NDArray[np.int64], count: int, scale: ScaleKind, form: str
-) -> Field:
-    """Return an attribute of `count` cells, with values only in `cell`."""
-    values: list[Any] = [None] * count
-    for at, value in zip(cell.tolist(), table.tolist(), strict=True):
-        values[at] = value
-    return Field(name, tuple(values), scale, form)
+def _scatter(values: Iterable[Any], cell: NDArray[np.int64], count: int) -> tuple[Any, ...]:
+    """Return the values of `count` cells: `values` in `cell`, and None elsewhere."""
+    scattered: list[Any] = [None] * count
+    for at, value in zip(cell.tolist(), values, strict=True):
+        scattered[at] = value
+    return tuple(scattered)
 
 
 def core_grid(pages: PageSheet) -> Grid:
@@ -457,16 +445,10 @@ def bank_page_grid(pages: PageSheet, side: int) -> Grid:
             wide = wide if count % wide == 0 else count
             return Grid(count // wide, wide, counted, title="pages per bank", color="bank", label="pages")
     page: list[Any] = [number if number < spec.num_pages else None for number in range(rounds * count)]
-    turn = [None if number is None else k // count for k, number in enumerate(page)]
+    turn = tuple(None if number is None else k // count for k, number in enumerate(page))
     start = start_address(spec)
-    address = [None if k is None else start + k * spec.aligned_page_bytes for k in turn]
-    fields = (
-        Field("page", tuple(page), "ramp", PAGE_FORM),
-        Field("bank", tuple(None if n is None else k % count for k, n in enumerate(page))),
-        Field("address", tuple(address), "ramp"),
-        Field("local page", tuple(turn), "ramp", PAGE_FORM),
-        Field("host page", tuple(page), "ramp", HOST_FORM),
-    )
+    address = tuple(None if k is None else start + k * spec.aligned_page_bytes for k in turn)
+    bank = tuple(None if n is None else k % count for k, n in enumerate(page))
     # More banks than can be read side by side are folded; pages keep their order.
     folded = count > _MAX_BANKS and count % _FOLDED_BANKS == 0 and rounds * count // _FOLDED_BANKS <= side
     wide = _FOLDED_BANKS if folded else count
@@ -474,7 +456,7 @@ def bank_page_grid(pages: PageSheet, side: int) -> Grid:
     return Grid(
         len(starts),
         wide,
-        fields,
+        tuple(_page_fields(tuple(page), bank, address, turn)),
         title=f"{spec.memory.buffer_type} banks and their pages",
         color="bank",
         label="page",
@@ -562,7 +544,7 @@ def page_grid(spec: TensorSpec, page: int = 0, *, at: Sequence[int] | None = Non
     ]
     if tiled:
         fields.append(Field("face", tuple((order // (spec.tile.face_shape[0] * spec.tile.face_shape[1])).tolist())))
-    outlines = _face_outlines(spec) if tiled else ()
+    outlines = outline_blocks(*spec.tile.shape, *spec.tile.face_shape, "face") if tiled else ()
     if mark is not None:
         flat = mark[0] * columns + mark[1] if tiled else mark[1] - first
         outlines = (*outlines, Outline(flat // columns, flat % columns, 1, 1, "mark"))
@@ -616,18 +598,9 @@ def _byte_offsets(spec: TensorSpec, order: NDArray[np.int64]) -> NDArray[np.int6
 
 def _page_address(spec: TensorSpec, page: int) -> tuple[int, int]:
     """Return the address of a page, and of its buffer: 0 where the tensor does not fit its chip."""
-    try:
-        base = spec.address_on_empty_chip
-    except OutOfMemory:
-        base = 0
-    paging = spec.paging
+    base, paging = start_address(spec), spec.paging
     slot = paging.page_to_slot(paging.pad_to_shards(page))
     return base + int(spec.page_map.offset_of_slot(slot)), base
-
-
-def _face_outlines(spec: TensorSpec) -> tuple[Outline, ...]:
-    (high, wide), (down, across) = spec.tile.shape, spec.tile.face_shape
-    return tuple(Outline(r, c, down, across, "face") for r in range(0, high, down) for c in range(0, wide, across))
 
 
 def _mask_values(values: list[Any], exists: NDArray[Any]) -> tuple[Any, ...]:

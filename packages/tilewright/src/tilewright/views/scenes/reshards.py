@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from math import ceil
@@ -16,15 +16,14 @@ from ...errors import LayoutError, MemoryConfigError
 from ...traffic import (
     RISC_NAMES,
     Endpoint,
-    Flows,
     Link,
     NocMap,
     NocRates,
     Requests,
     ReshardPlan,
     ReshardStep,
+    busiest_links,
     issue_cycles,
-    link_load,
     rates_of,
     resource_loads,
     resource_name,
@@ -197,66 +196,35 @@ _DIRECTIONS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class LinkMap:
-    """The bytes that cross each link of a network, the busiest first.
+def link_panels(noc_map: NocMap, loads: dict[Link, int]) -> tuple[Grid, ...]:
+    """Return a grid for each direction of each network that carries something; a cell is the link that leaves it.
 
-    >>> LinkMap(NocMap.of("n150"), {Link("NOC_0", 3, 1, "+x"): 64}).panels()[0].cell(1, 3).attributes["bytes"]
-    64
+    >>> link_panels(NocMap.of("n150"), {Link("NOC_1", 3, 1, "-y"): 64})[1].title
+    'NOC_1 -y, upwards'
     """
-
-    noc_map: NocMap
-    loads: dict[Link, int]
-
-    @classmethod
-    def of(cls, plan: ReshardPlan, steps: Sequence[ReshardStep]) -> LinkMap:
-        """Return the load of the links over some `steps` of a `plan`.
-
-        >>> from tilewright import TensorSpec, reshard
-        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
-        >>> plan = reshard(spec, spec.with_memory("l1"))
-        >>> LinkMap.of(plan, plan.steps).loads == plan.links
-        True
-        """
-        if tuple(steps) == plan.steps:
-            return cls(plan.noc_map, plan.links)
-        load = link_load(plan.noc_map, Flows.of(Requests.join([step.requests for step in steps])))
-        pairs = sorted(zip(load.nbytes.tolist(), load.number.tolist(), strict=True), key=lambda pair: -pair[0])
-        return cls(plan.noc_map, {plan.noc_map.link(number): size for size, number in pairs})
-
-    def panels(self) -> tuple[Grid, ...]:
-        """Return a grid for each direction of each network that carries something; a cell is the link that leaves it.
-
-        >>> LinkMap(NocMap.of("n150"), {Link("NOC_1", 3, 1, "-y"): 64}).panels()[1].title
-        'NOC_1 -y, upwards'
-        """
-        width, height = self.noc_map.size
-        most = max(self.loads.values(), default=1)
-        names: list[Any] = [None] * (width * height)
-        for endpoint, (x, y) in zip(self.noc_map.endpoints, self.noc_map.positions.tolist(), strict=True):
-            if min(x, y) >= 0:
-                names[y * width + x] = f"D{endpoint}" if isinstance(endpoint, int) else f"{endpoint.x},{endpoint.y}"
-        grids = []
-        for noc, direction, words in _DIRECTIONS:
-            if not any(link.noc == noc for link in self.loads):
-                continue
-            sizes: list[Any] = [None] * (width * height)
-            for link, size in self.loads.items():
-                if (link.noc, link.direction) == (noc, direction):
-                    sizes[link.y * width + link.x] = size
-            fields = (
-                Field("place", tuple(names)),
-                Field(
-                    "share",
-                    tuple(None if size is None else round(100 * size / most) for size in sizes),
-                    "heat",
-                    "{:>3}",
-                ),
-                Field("bytes", tuple(sizes), "heat", BYTES),
-            )
-            common: dict[str, Any] = {"row_axis": "y", "column_axis": "x", "link": tuple(range(width * height))}
-            grids.append(Grid(height, width, fields, f"{noc} {direction}, {words}", "share", "share", **common))
-        return tuple(grids)
+    width, height = noc_map.size
+    most = max(loads.values(), default=1)
+    names: list[Any] = [None] * (width * height)
+    for endpoint, (x, y) in zip(noc_map.endpoints, noc_map.positions.tolist(), strict=True):
+        if min(x, y) >= 0:
+            names[y * width + x] = f"D{endpoint}" if isinstance(endpoint, int) else f"{endpoint.x},{endpoint.y}"
+    grids = []
+    for noc, direction, words in _DIRECTIONS:
+        if not any(link.noc == noc for link in loads):
+            continue
+        sizes: list[Any] = [None] * (width * height)
+        for link, size in loads.items():
+            if (link.noc, link.direction) == (noc, direction):
+                sizes[link.y * width + link.x] = size
+        shares = tuple(None if size is None else round(100 * size / most) for size in sizes)
+        fields = (
+            Field("place", tuple(names)),
+            Field("share", shares, "heat", "{:>3}"),
+            Field("bytes", tuple(sizes), "heat", BYTES),
+        )
+        common: dict[str, Any] = {"row_axis": "y", "column_axis": "x", "link": tuple(range(width * height))}
+        grids.append(Grid(height, width, fields, f"{noc} {direction}, {words}", "share", "share", **common))
+    return tuple(grids)
 
 
 # The timeline of a reshard plan as its estimate assumes it: a formula, not a simulation.
@@ -411,7 +379,6 @@ def _resource_spans(
 
 
 _LISTED = 4  # flows and links that are named in words
-VIEWS = ("map", "links", "timeline")
 
 
 @scene_function
@@ -447,15 +414,10 @@ def reshard_scene(
     for name in names or ("",):
         if name not in VIEWS:
             raise SceneOptionError(f"view={name!r}: expected one of {', '.join(VIEWS)}, or several of them")
-    draw: dict[str, Callable[[], tuple[list[Panel], list[Fact], str]]] = {
-        "map": lambda: _map_parts(plan, steps),
-        "links": lambda: _link_parts(plan, steps),
-        "timeline": lambda: reshard_timeline(plan, steps, side),
-    }
     panels: list[Panel] = []
     facts, notes, breaks = reshard_facts(plan), [], []
     for name in names:
-        more, about, note = draw[name]()
+        more, about, note = VIEWS[name](plan, steps, side)
         breaks += [len(panels)] if panels else []
         breaks += [len(panels) + 2] if name == "links" and len(more) > 2 else []
         panels += more
@@ -481,7 +443,7 @@ def choose_steps(plan: ReshardPlan, step: int | None) -> tuple[ReshardStep, ...]
     return plan.steps[step - 1 : step]
 
 
-def _map_parts(plan: ReshardPlan, steps: Sequence[ReshardStep]) -> tuple[list[Panel], list[Fact], str]:
+def _map_parts(plan: ReshardPlan, steps: Sequence[ReshardStep], _side: int) -> tuple[list[Panel], list[Fact], str]:
     """Return the panels, facts and note of the chip with its flows."""
     chip_map = ChipMap.of(plan, steps)
     flows = chip_map.largest_flows()
@@ -494,22 +456,26 @@ def _map_parts(plan: ReshardPlan, steps: Sequence[ReshardStep]) -> tuple[list[Pa
     return list(chip_map.panels()), facts, " ".join(notes)
 
 
-def _link_parts(plan: ReshardPlan, steps: Sequence[ReshardStep]) -> tuple[list[Panel], list[Fact], str]:
+def _link_parts(plan: ReshardPlan, steps: Sequence[ReshardStep], _side: int) -> tuple[list[Panel], list[Fact], str]:
     """Return the panels, facts and note of the load of links."""
-    links = LinkMap.of(plan, steps)
-    if not links.loads:
+    is_whole = tuple(steps) == plan.steps
+    loads = plan.links if is_whole else busiest_links(Requests.join([step.requests for step in steps]))
+    if not loads:
         return [], [Fact("links", "none is used")], ""
-    busiest = list(links.loads.items())[:_LISTED]
+    busiest = list(loads.items())[:_LISTED]
     most = busiest[0][1]
-    mean = sum(links.loads.values()) / len(links.loads)
+    mean = sum(loads.values()) / len(loads)
     facts = [
-        Fact("links used", f"{len(links.loads)} of {plan.noc_map.num_links}"),
+        Fact("links used", f"{len(loads)} of {plan.noc_map.num_links}"),
         Fact("busiest links", "; ".join(f"{link} {format_bytes(size)}, {size / most:.0%}" for link, size in busiest)),
         Fact("imbalance", f"{most / mean:.2f} (max/mean of the links used)"),
     ]
-    idle = [noc for noc in ("NOC_0", "NOC_1") if not any(link.noc == noc for link in links.loads)]
+    idle = [noc for noc in ("NOC_0", "NOC_1") if not any(link.noc == noc for link in loads)]
     note = "A cell is the link that leaves the node at x, y; numbers are percent of the busiest link."
-    return list(links.panels()), facts, note + "".join(f" {noc} carries nothing." for noc in idle)
+    return list(link_panels(plan.noc_map, loads)), facts, note + "".join(f" {noc} carries nothing." for noc in idle)
+
+
+VIEWS = {"map": _map_parts, "links": _link_parts, "timeline": reshard_timeline}
 
 
 def reshard_facts(plan: ReshardPlan) -> list[Fact]:

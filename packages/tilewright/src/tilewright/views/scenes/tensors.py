@@ -17,7 +17,7 @@ from ...layout import Layout, LayoutLike, Swizzle
 from ...memory import PageLayout
 from ...tensor import Tensor, TileTensor
 from ..layout_grid import MAX_SIDE, LayoutGrid, sample_layout
-from ..scene import Fact, Field, Grid, Outline, ScaleKind, Scene
+from ..scene import Fact, Field, Grid, Outline, ScaleKind, Scene, outline_blocks
 from ..scene_options import SceneOptions, scene_function
 from .layouts import block_note, layout_facts, layout_panels, requested_attributes
 from .meshes import mesh_scene
@@ -164,12 +164,7 @@ def _tile_outlines(tensor: Tensor, shape: tuple[int, ...], step: tuple[int, int]
     spec = tensor.spec
     if spec.page_layout is not PageLayout.TILE or spec.shape.rank != 2 or step != (1, 1):
         return ()
-    high, wide = spec.tile.shape
-    return tuple(
-        Outline(row, column, min(high, shape[0] - row), min(wide, shape[1] - column), "tile")
-        for row in range(0, shape[0], high)
-        for column in range(0, shape[1], wide)
-    )
+    return outline_blocks(shape[0], shape[1], *spec.tile.shape, "tile")
 
 
 def _value_facts(values: NDArray[Any]) -> list[Fact]:
@@ -198,14 +193,8 @@ def tile_scene(
     window = (slice(side), slice(side))
     cells = decoded.values[window]
     rows, columns = cells.shape
-    high, wide = decoded.face or whole
     valid = tuple(decoded.valid[window].reshape(-1).tolist())
-    outlines = tuple(
-        Outline(top, left, min(high, rows - top), min(wide, columns - left), "face")
-        for top in range(0, rows, high)
-        for left in range(0, columns, wide)
-        if decoded.face is not None
-    )
+    outlines = () if decoded.face is None else outline_blocks(rows, columns, *decoded.face, "face")
     values = tuple(v if ok else None for v, ok in zip(cells.reshape(-1).tolist(), valid, strict=True))
     link = tuple(range(rows * columns))
     panels = [Grid(rows, columns, (Field("value", values, "ramp"),), "values", "value", "value", valid, link, outlines)]
