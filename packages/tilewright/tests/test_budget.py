@@ -27,7 +27,7 @@ BUDGET = {
         "formats": (1520, 5),
         "layout": (3660, 14),
         "memory": (3300, 14),
-        "mojo": (3280, 15),
+        "mojo": (3230, 15),
         "notation": (3340, 10),
         "tensor": (2440, 7),
         "tiling": (4500, 14),
@@ -44,12 +44,12 @@ BUDGET = {
         "codegen": (1630, 7),
     },
     "tilewright_mojo": {
-        "(modules)": (1390, 12),
+        "(modules)": (1380, 12),
         "explorer": (210, 4),
         "language": (4540, 14),
         "library": (1210, 11),
-        "older": (1800, 11),
-        "simt": (2230, 7),
+        "older": (1730, 11),
+        "simt": (2190, 7),
     },
 }
 

@@ -11,7 +11,7 @@ from types import FrameType
 from typing import Any
 
 from tilewright.errors import FormatError
-from tilewright.mojo import DType, brackets
+from tilewright.mojo import DType, MojoValue, brackets
 
 PROGRAM_MARK = "mojo·program"  # a global of every program, under a name that none can spell
 _NONE = ("mojo",)
@@ -73,7 +73,7 @@ def _read_dtype(text: str) -> DType:
 
 def _lookup(read: Callable[[str], Any], what: str) -> brackets[Any]:
     @brackets
-    def find(parameters: tuple[Any, ...], **named: Any) -> Any:
+    def find(parameters: tuple[Any, ...], **named: Any) -> MojoValue:
         values = [*parameters, *named.values()]
         name, defaults = str(values[0]), values[1:]
         text = _defines.get().get(name)

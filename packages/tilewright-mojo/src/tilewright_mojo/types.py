@@ -106,28 +106,15 @@ _PLAIN_TYPES = frozenset({type(None), tuple, list, dict, set, range, slice})
 _LANGUAGE_TYPES = ("Codepoint",)  # of the front end, whose other classes are no types
 
 
-_UNNAMED = frozenset(
-    [
-        "AtomicType",
-        "BlockFunction",
-        "CopyPlan",
-        "FailedAssertion",
-        "IndexListType",
-        "LabelledStore",
-        "MemoryArray",
-        "RaisedValue",
-        "RuntimeLayoutType",
-        "RuntimeTupleType",
-        "StaticExtents",
-        "StoreMethod",
-        "Stream",
-        "WarpFunction",
-    ]
-)
+_UNNAMED = {
+    "AtomicType", "BlockFunction", "CopyPlan", "FailedAssertion", "IndexListType", "LabelledStore", "MemoryArray",
+    "MemoryWindow", "RaisedValue", "RuntimeLayoutType", "RuntimeTupleType", "StaticExtents", "StoreMethod", "Stream",
+    "WarpFunction",
+}  # fmt: skip
 """Public classes of the dialect that Mojo has no name for."""
 
 
-def type_of(value: object) -> Any:
+def type_of(value: object) -> MojoValue:
     """Return the type of a value, with all its parameters: `type_of(tensor)`, `type_of(Float32(1))`.
 
     >>> from tilewright.mojo import Float32

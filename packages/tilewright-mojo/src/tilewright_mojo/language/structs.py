@@ -46,7 +46,7 @@ class Codepoint:
             raise FormatError(f"ord takes a text of one character, got {text!r}")
         return Codepoint(ord(text))
 
-    def to_u32(self) -> Any:
+    def to_u32(self) -> MojoValue:
         """Return the number as a UInt32.
 
         >>> Codepoint(97).to_u32()
@@ -344,7 +344,7 @@ def add_iteration(cls: Any) -> None:
     if "__has_next__" in cls.__dict__ and "__next__" in cls.__dict__:
         following, has_next = cls.__dict__["__next__"], cls.__dict__["__has_next__"]
 
-        def step(self: object) -> Any:
+        def step(self: object) -> MojoValue:
             if not _bound(has_next, self)():
                 raise StopIteration
             return _bound(following, self)()
@@ -413,7 +413,7 @@ class Text(str):
     graphemes = codepoint_slices
     ascii_center, ascii_ljust, ascii_rjust = str.center, str.ljust, str.rjust
 
-    def as_bytes(self) -> Any:
+    def as_bytes(self) -> MojoValue:
         """Return the bytes in UTF-8.
 
         >>> print(Text("a").as_bytes())
@@ -500,7 +500,7 @@ class Text(str):
         return str(self)[codepoint if codepoint is not None else position[0]]
 
 
-def write_text(value: Any, *parts: Any) -> Any:
+def write_text(value: Any, *parts: Any) -> MojoValue:
     """Return a variable after `variable.write(parts)`: a text grows, others are written to.
 
     >>> write_text("n = ", 3)
@@ -527,7 +527,7 @@ def call_writing(function: Callable[..., Any], arguments: tuple[Any, ...], posit
     return writer + collected.text()
 
 
-def write_value(value: object, method: str, writer: object) -> Any:
+def write_value(value: object, method: str, writer: object) -> MojoValue:
     """Return a variable after `value.write_to(variable)`: a text grows, others are written to.
 
     >>> write_value(Text("3"), "write_to", "n = ")
@@ -568,7 +568,7 @@ class NumberMembers:
     value = copy
 
 
-def with_members(value: object) -> Any:
+def with_members(value: object) -> MojoValue:
     """Return a value that has the members of Mojo's numbers.
 
     >>> with_members(3).copy(), with_members([1]).copy()
@@ -777,7 +777,7 @@ class StructTemplate:
     def __getitem__(self, parameters: Any) -> Any:
         return self.with_parameters(*(parameters if isinstance(parameters, tuple) else (parameters,)))
 
-    def with_parameters(self, *given: Any, **named: Any) -> Any:
+    def with_parameters(self, *given: Any, **named: Any) -> MojoValue:
         """Return the class for these parameters; if some are missing, what infers them when it is called."""
         known = bind_given(self.__name__, self.parameters, given, named)
         if known is None:
@@ -788,17 +788,17 @@ class StructTemplate:
         return self.make(known)
 
     @property
-    def cls(self) -> Any:
+    def cls(self) -> MojoValue:
         """The class whose parameters all have their defaults."""
         return self.make({})
 
-    def make(self, known: dict[str, Any]) -> Any:
+    def make(self, known: dict[str, Any]) -> MojoValue:
         """Return the class for known parameters."""
         cls: Any = self._maker.specialize(dict(known))
         cls.__template__ = self
         return cls
 
-    def infer(self, known: Mapping[str, Any], values: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    def infer(self, known: Mapping[str, Any], values: Sequence[Any], options: Mapping[str, Any]) -> MojoValue:
         """Return the class whose constructor takes these arguments."""
         best: tuple[int, dict[str, Any]] | None = None
         for overload in self._initializers:
@@ -828,7 +828,7 @@ class PartialStruct:
         self.__bracketed__ = template.__bracketed__
 
     @property
-    def cls(self) -> Any:
+    def cls(self) -> MojoValue:
         """The class for these parameters, the others having their defaults."""
         return self.template.make(dict(self.known))
 

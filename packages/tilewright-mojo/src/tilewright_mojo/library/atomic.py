@@ -46,7 +46,7 @@ def _update(target: object, change: Callable[[Any], Any] | None, reads: bool = T
     pointer = target.pointer if isinstance(target, Atomic) else target
     if not isinstance(pointer, Pointer):
         raise TypeError(f"an atomic operation takes a pointer, got {type(pointer).__name__}")
-    store, place = locate_scalar(pointer, 0)
+    store, offset = locate_scalar(pointer, 0)
     if store.format is None:
         raise FormatError("an atomic operation needs memory of numbers")
 
@@ -54,7 +54,7 @@ def _update(target: object, change: Callable[[Any], Any] | None, reads: bool = T
         assert change is not None
         return operand_of(Scalar[DType.of(store.format)](old), change(_scalar(store, old)))
 
-    return _scalar(store, update_scalar(store, place, None if change is None else convert, reads))
+    return _scalar(store, update_scalar(store, offset, None if change is None else convert, reads))
 
 
 class _AtomicMethod:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -101,6 +101,9 @@ class GPUInfo:
 
 
 _MAX_SHOWN = 1000  # elements of a buffer that are printed; of more, the first and the last three
+
+
+BufferKind = TypeVar("BufferKind", bound="_Buffer")
 
 
 class _Buffer(MemoryArray):
@@ -317,10 +320,10 @@ class DeviceFunction:
     kernel: Any
 
 
-def _buffer_constructor(kind: Any) -> Any:
+def _buffer_constructor(kind: Callable[[DeviceContext, ScalarFormat, int], BufferKind]) -> Callable[..., BufferKind]:
     """Return the method that creates buffers of a kind."""
 
-    def create(context: DeviceContext, parameters: tuple[Any, ...], *size: Any, **named: Any) -> Any:
+    def create(context: DeviceContext, parameters: tuple[Any, ...], *size: Any, **named: Any) -> BufferKind:
         """Return a new buffer: `ctx.enqueue_create_buffer[dtype](size)`.
 
         >>> DeviceContext().enqueue_create_host_buffer["int8"](2)

@@ -113,8 +113,8 @@ def elementwise(parameters: tuple[Any, ...], *arguments: Any, **named: Any) -> N
     if named.get("target") == "gpu":
         launch_calls([(bound[step], index) for step, index in calls], getattr(function, "__name__", "elementwise"))
         return
-    for step, place in calls:
-        bound[step](place)
+    for step, where in calls:
+        bound[step](where)
 
 
 @brackets

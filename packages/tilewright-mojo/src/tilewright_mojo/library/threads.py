@@ -257,10 +257,10 @@ def mbarrier_init(shared_mem: object, num_threads: object) -> None:
     """
     machine = current_machine("mbarrier_init()")
     expected = int(as_integer(num_threads, "a number of threads"))
-    store, place = locate_scalar(shared_mem, 0)
+    store, offset = locate_scalar(shared_mem, 0)
     if machine.plan.check is not False:  # a write like others: a barrier() has to be between it and the first arrival
-        machine.log.write(store, place)
-    store.host[place] = expected
+        machine.log.write(store, offset)
+    store.host[offset] = expected
     machine.block_state[_key(shared_mem)] = _MemoryBarrier(expected)
 
 

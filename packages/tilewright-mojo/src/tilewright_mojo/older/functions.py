@@ -132,7 +132,7 @@ def arange(parameters: tuple[Any, ...], tensor: object, start: Any = 0, step: An
     [[0.0, 1.0], [2.0, 3.0]]
     """
 
-    def numbers(count: int) -> Any:
+    def numbers(count: int) -> np.ndarray:
         values = float(start) + float(step) * np.arange(count)
         return values if end is None else np.mod(values, float(end))
 
@@ -168,7 +168,7 @@ def from_numpy(parameters: tuple[Any, ...], array: object, *, dtype: object = No
     return TileTensor(values, row_major[values.shape]().make_dynamic())
 
 
-def to_numpy(tensor: TileTensor) -> Any:
+def to_numpy(tensor: TileTensor) -> np.ndarray:
     """Return a new array with the values of a tensor.
 
     >>> to_numpy(TileTensor([1, 2, 3, 4], row_major[2, 2]())).tolist()

@@ -9,7 +9,7 @@ from math import prod
 from typing import Any, ClassVar
 
 from tilewright.errors import LayoutError
-from tilewright.layout import as_integer
+from tilewright.layout import as_integer, leaves
 from tilewright.mojo import DType, ParametrizedMeta, Pointer, brackets
 
 from .layout import Layout
@@ -108,8 +108,8 @@ class LayoutTensorIter(metaclass=ParametrizedMeta):
     get_subscript = get
 
     def _moved(self, count: Any) -> int:
-        place = self.offset + int(as_integer(count, "a number of steps")) * self.stride
-        return place % self.bound if self.circular else place
+        offset = self.offset + int(as_integer(count, "a number of steps")) * self.stride
+        return offset % self.bound if self.circular else offset
 
     def __iadd__(self, count: Any) -> LayoutTensorIter:
         self.offset = self._moved(count)
@@ -183,49 +183,15 @@ class TileIterator(LayoutTensorIter):
 
     def __init__(self, tensor: LayoutTensor, sizes: tuple[int, ...], coords: tuple[int, ...], axis: int) -> None:
         self.tensor, self.sizes, self.coords, self.axis = tensor, sizes, coords, axis
-        self.circular = False
+        self.circular, self.ptr = False, tensor.ptr
+        step = leaves(tensor.strides[axis])[0]
+        self.bound, self.stride = int(tensor._extents[axis] * step), int(sizes[axis] * step)
+        self.masked = tensor.tile[sizes](*[0] * len(sizes)).masked
         self._at = coords[axis]  # the coordinate of the current tile along the axis
         self._count = -(-int(tensor._extents[axis]) // int(sizes[axis]))
 
-    @property
-    def masked(self) -> bool:  # type: ignore[override]
-        """Return whether the tiles are masked, since their sizes do not divide the extents.
-
-        >>> from tilewright.mojo.layout import Layout
-        >>> TileIterator(LayoutTensor(list(range(12)), Layout.row_major(3, 4)), (2, 2), (0, 0), 0).masked
-        True
-        """
-        first: LayoutTensor = self.tensor.tile[self.sizes](*[0] * len(self.sizes))
-        return first.masked
-
     def _size(self) -> int:
         return prod(map(int, self.sizes))
-
-    def _step(self) -> int:
-        step = self.tensor.strides[self.axis]
-        return int(step[0] if isinstance(step, tuple) else step)
-
-    @property
-    def bound(self) -> int:  # type: ignore[override]
-        """Return how many scalars the tensor spans along the axis.
-
-        >>> from tilewright.mojo.layout import Layout
-        >>> t = LayoutTensor(list(range(12)), Layout.row_major(3, 4))
-        >>> TileIterator(t, (2, 2), (0, 0), 1).bound
-        4
-        """
-        return int(self.tensor._extents[self.axis]) * self._step()
-
-    @property
-    def stride(self) -> int:  # type: ignore[override]
-        """Return how many scalars the tiles are apart.
-
-        >>> from tilewright.mojo.layout import Layout
-        >>> t = LayoutTensor(list(range(12)), Layout.row_major(3, 4))
-        >>> TileIterator(t, (2, 2), (0, 0), 1).stride
-        2
-        """
-        return int(self.sizes[self.axis]) * self._step()
 
     @property
     def offset(self) -> int:  # type: ignore[override]
@@ -286,17 +252,6 @@ class TileIterator(LayoutTensorIter):
         layout: RuntimeLayout = self.get().runtime_layout
         return layout
 
-    @property
-    def ptr(self) -> Pointer:  # type: ignore[override]
-        """Return the pointer to the tensor.
-
-        >>> from tilewright.mojo.layout import Layout
-        >>> TileIterator(LayoutTensor([1, 2], Layout(2)), (1,), (0,), 0).ptr.offset
-        0
-        """
-        pointer: Pointer = self.tensor.ptr
-        return pointer
-
     def get(self) -> LayoutTensor:
         """Return the current tile.
 
@@ -312,8 +267,7 @@ class TileIterator(LayoutTensorIter):
     @brackets
     def reshape(self, parameters: tuple[Any, ...], *, dst_layout: Any = None) -> LayoutTensorIter:
         """Return an iterator over the same memory with another layout of the same size."""
-        step = abs(self.tensor.strides[self.axis] * self.sizes[self.axis])
-        start = self.get()
+        step, start = abs(self.stride), self.get()
         bound = step * (self._count - self._at)
         iterator = LayoutTensorIter(start.ptr, bound, layout=self.layout, stride=step)
         return iterator.reshape[(*parameters, dst_layout)[0]]()

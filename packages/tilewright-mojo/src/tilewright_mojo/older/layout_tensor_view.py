@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import nan
+from operator import iadd, imul, isub, itruediv
 from typing import Any
 
 from tilewright._dialect import unwrap
 from tilewright.errors import LayoutError
 from tilewright.layout import Layout as NativeLayout
-from tilewright.layout import as_integer, compose
+from tilewright.layout import as_integer, as_tuple, coalesce, compose
 from tilewright.mojo import (
     AddressSpace,
     DType,
@@ -150,14 +152,15 @@ class LayoutTensorType:
     ElementType = element_type
 
     @property
-    def shape(self) -> _Numbers:
+    def shape(self) -> ModeNumbers:
         """Return the extents that are known, to be called: `T.shape[0]()`."""
-        return _Numbers([product(part) for part in _legacy(self.layout).shape])
+        return ModeNumbers([StaticCount(product(part)) for part in _legacy(self.layout).shape])
 
     @property
-    def stride(self) -> _Numbers:
+    def stride(self) -> ModeNumbers:
         """Return the strides that are known, to be called: `T.stride[0]()`."""
-        return _Numbers([part.value() if part.is_value() else part[0].value() for part in _legacy(self.layout).stride])
+        strides = _legacy(self.layout).stride
+        return ModeNumbers([StaticCount((part if part.is_value() else part[0]).value()) for part in strides])
 
     @property
     def RuntimeLayoutType(self) -> RuntimeLayoutType:  # noqa: N802  (Mojo's name)
@@ -180,20 +183,6 @@ class LayoutTensorType:
     def __repr__(self) -> str:
         dtype = "_" if self.dtype is None else repr(self.dtype)
         return f"{self.kind.__name__}[{dtype}, {'_' if self.layout is None else self.layout}]"
-
-
-class _Numbers:
-    """Numbers of the modes: `numbers[0]()`."""
-
-    def __init__(self, numbers: list[int]) -> None:
-        self._numbers = numbers
-
-    def __getitem__(self, k: Any) -> Any:
-        return lambda: self._numbers[int(k)]
-
-    def with_parameters(self, *k: Any, idx: object = None) -> Any:
-        """Return the number of a mode, to be called."""
-        return self[(*k, idx)[0]]
 
 
 def _is_open(parameter: object) -> bool:
@@ -267,13 +256,14 @@ class ModeNumbers(tuple[StaticCount, ...]):
     def __call__(self, idx: object) -> int:
         return int(self[as_integer(idx, "a mode")])
 
-    def with_parameters(self, *k: Any, idx: object = None) -> Any:
+    def with_parameters(self, *k: Any, idx: Any = None) -> StaticCount:
         """Return the number of a mode, to be called: `tensor.shape[0]()`.
 
         >>> ModeNumbers([StaticCount(4)]).with_parameters(0)()
         4
         """
-        return self[(*k, idx)[0]]
+        count: StaticCount = self[(*k, idx)[0]]
+        return count
 
 
 class _DerivedType:
@@ -284,6 +274,11 @@ class _DerivedType:
         return LayoutTensor
 
     __getitem__ = with_parameters
+
+
+def _on_a_copy(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Return the method that applies an operation in place to a copy of its tensor."""
+    return lambda tensor, other: operation(tensor._stack_copy(), other)
 
 
 class LayoutTensor(TileTensor):
@@ -514,38 +509,21 @@ class LayoutTensor(TileTensor):
         super().__setitem__(key, *items, *([] if value is None else [value]))
 
     @brackets
-    def aligned_load(
-        self,
-        parameters: tuple[Any, ...],
-        *index: Any,
-        width: object = 1,
-        m: object = None,
-        n: object = None,
-        coords: object = None,
-    ) -> MojoValue:
+    def aligned_load(self, parameters: tuple[Any, ...], *index: Any, width: object = 1, **named: Any) -> MojoValue:
         """Return `width` scalars from an element on, `t.aligned_load[4](1, 0)`, by name `m` and `n` or `coords`.
 
         >>> LayoutTensor(list(range(12)), Layout.row_major(3, 4)).aligned_load[2](1, 0)
         SIMD[DType.int64, 2](4, 5)
         """
-        return self.load[(*parameters, width)[0]](*_unpack(_named_index(index, m, n, coords)))
+        return self.load[(*parameters, width)[0]](*_unpack(index), **named)
 
     @brackets
-    def aligned_store(
-        self,
-        parameters: tuple[Any, ...],
-        *index_and_value: Any,
-        width: object = 1,
-        m: object = None,
-        n: object = None,
-        val: object = None,
-    ) -> None:
+    def aligned_store(self, parameters: tuple[Any, ...], *index: Any, width: object = 1, **named: Any) -> None:
         """Write `width` scalars from an element on, `t.aligned_store[4](1, 0, x)`, by name `m`, `n` and `val`.
 
         >>> LayoutTensor(list(range(12)), Layout.row_major(3, 4)).aligned_store[2](1, 0, [7, 8])
         """
-        *index, value = index_and_value if val is None else (*index_and_value, val)
-        self.store[(*parameters, width)[0]](_unpack(_named_index(tuple(index), m, n, None)), value)
+        self.store[(*parameters, width)[0]](*index, **named)
 
     # Views.
 
@@ -678,8 +656,9 @@ class LayoutTensor(TileTensor):
         """
         if not isinstance(self._pair, NativeLayout):
             raise LayoutError(f"cannot merge the modes of {self.layout}, which has no strides")
-        layout, vector = _coalesce(self._native_layout), (self._pair.shape[1], self._pair.stride[1])
-        return self._view(NativeLayout((layout.shape, vector[0]), (layout.stride, vector[1])), self._offset)
+        layout, (shape, stride) = coalesce(self._native_layout), self._pair._parts()[:2]
+        modes = ((as_tuple(layout.shape), shape[1]), (as_tuple(layout.stride), stride[1]))
+        return self._view(NativeLayout(*modes), self._offset)
 
     @brackets
     def tiled_iterator(self, parameters: tuple[Any, ...], *coords: Any, axis: Any = 0, **_: Any) -> Any:
@@ -798,25 +777,7 @@ class LayoutTensor(TileTensor):
 
     # Arithmetic that makes a new tensor: a vector is combined with the rows of a matrix, along its first mode.
 
-    def __add__(self, other: object) -> LayoutTensor:
-        result = self._stack_copy()
-        result += other
-        return result
-
-    def __sub__(self, other: object) -> LayoutTensor:
-        result = self._stack_copy()
-        result -= other
-        return result
-
-    def __mul__(self, other: object) -> LayoutTensor:
-        result = self._stack_copy()
-        result *= other
-        return result
-
-    def __truediv__(self, other: object) -> LayoutTensor:
-        result = self._stack_copy()
-        result /= other
-        return result
+    __add__, __sub__, __mul__, __truediv__ = map(_on_a_copy, (iadd, isub, imul, itruediv))
 
     def _stack_copy(self) -> LayoutTensor:
         copied: LayoutTensor = self.parametrized_type().stack_allocation()
@@ -850,18 +811,6 @@ def _unpack(index: object) -> tuple[Any, ...]:
         if isinstance(tree, (tuple, list)):
             return tuple(tree)
     return entries
-
-
-def _coalesce(layout: Any) -> Any:
-    """Return a native layout with merged modes, as a tuple of modes."""
-    modes: list[tuple[Any, Any]] = []
-    for n, d in zip(*layout.flat_modes(), strict=True):
-        if modes and modes[-1][0] * modes[-1][1] == d:
-            modes[-1] = modes[-1][0] * n, modes[-1][1]
-        elif n != 1:
-            modes.append((n, d))
-    shape, stride = zip(*modes, strict=True) if modes else ((1,), (0,))
-    return NativeLayout(tuple(shape), tuple(stride))
 
 
 def _lists_rows(pair: object) -> bool:
@@ -925,7 +874,7 @@ class NullableTileTensor:
         return self._tensor
 
     @property
-    def dim(self) -> Any:
+    def dim(self) -> brackets[int]:
         """Return the extent of a mode: `nullable.dim[0]()`, `nullable.dim(0)`.
 
         >>> from tilewright.mojo.layout import row_major

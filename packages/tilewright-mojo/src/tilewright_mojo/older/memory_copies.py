@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from tilewright._dialect import unwrap
 from tilewright.errors import LayoutError
-from tilewright.mojo import brackets
+from tilewright.mojo import MojoValue, brackets
 from tilewright.tensor import Scalars
 
 from ..simt.access_log import start_copy
@@ -28,17 +29,6 @@ class ThreadScope(Enum):
 
     BLOCK = 0
     WARP = 1
-
-
-def worker_index(scope: ThreadScope = ThreadScope.BLOCK) -> int:
-    """Return the number of the running thread in its block or warp.
-
-    >>> from tilewright_mojo.simt import launch
-    >>> launch(lambda: print(worker_index(), end=" "), grid=1, block=(2, 2)).errors
-    0 1 2 3 ()
-    """
-    thread = current_machine("a copy of threads").thread
-    return thread.lane if scope is ThreadScope.WARP else thread.index
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +47,7 @@ class CopyPlan:
     fill: Any = 0
     is_async: bool = False
 
-    def copy(self, target: Any, source: Any) -> Any:
+    def copy(self, target: Any, source: Any) -> MojoValue:
         """Copy the share of the running thread; return `target`. Threads beyond the layout have none.
 
         >>> from tilewright.mojo.layout import TileTensor, row_major
@@ -73,8 +63,9 @@ class CopyPlan:
             return target
         if not is_inside_kernel():
             raise LayoutError("a copy with a layout of threads works only inside a kernel; leave it out on the host")
-        worker = worker_index(self.scope)
-        if worker >= size_of_layout(layouts[0]):
+        thread = current_machine("a copy of threads").thread
+        worker = thread.lane if self.scope is ThreadScope.WARP else thread.index
+        if worker >= unwrap(layouts[0]).size:
             return target
         ours, theirs = target, source
         if self.target_threads is not None:
@@ -94,8 +85,8 @@ def mark_in_flight(target: Any) -> None:
     >>> from tilewright.mojo.layout import TileTensor, row_major
     >>> mark_in_flight(TileTensor([0] * 4, row_major[4]()))  # outside of a kernel nothing has to be waited for
     """
-    places, valid = Scalars.of(target).offsets()
-    start_copy(target._store, places[valid])
+    offsets, valid = Scalars.of(target).offsets()
+    start_copy(target._store, offsets[valid])
 
 
 def copy_valid(target: Any, source: Any, bound: int | None) -> None:
@@ -107,29 +98,18 @@ def copy_valid(target: Any, source: Any, bound: int | None) -> None:
     >>> tile.to_numpy().tolist()
     [3, 9]
     """
-    (into, writable), (places, valid) = Scalars.of(target).offsets(), Scalars.of(source).offsets()
-    if into.shape != places.shape or target.dtype != source.dtype:
+    (into, writable), (offsets, valid) = Scalars.of(target).offsets(), Scalars.of(source).offsets()
+    if into.shape != offsets.shape or target.dtype != source.dtype:
         raise LayoutError(
             f"a masked copy needs tensors of one shape and type, got {source.shape} of {source.dtype} for"
             f" {target.shape} of {target.dtype}"
         )
     if target.readonly:
         raise LayoutError("the target of a copy is read-only")
-    chosen = writable & valid if bound is None else writable & valid & (places - source.offset < bound)
-    source._store.will_read(places[chosen])
+    chosen = writable & valid if bound is None else writable & valid & (offsets - source.offset < bound)
+    source._store.will_read(offsets[chosen])
     target._store.will_write(into[chosen])
-    target._store.host[into[chosen]] = source._store.host[places[chosen]]
-
-
-def size_of_layout(layout: Any) -> int:
-    """Return the number of coordinates of a layout, of either kind that Mojo has.
-
-    >>> from tilewright.mojo.layout import row_major
-    >>> size_of_layout(row_major[4, 8]())
-    32
-    """
-    size = layout.size
-    return int(size() if callable(size) else size)
+    target._store.host[into[chosen]] = source._store.host[offsets[chosen]]
 
 
 def plan_of(
@@ -163,7 +143,7 @@ def _copy_function(
     """Return a copy whose target or source, if shared, is distributed over the threads."""
 
     @brackets
-    def copy(parameters: tuple[Any, ...], dst: object, src: object, *bounds: Any, **named: Any) -> Any:
+    def copy(parameters: tuple[Any, ...], dst: object, src: object, *bounds: Any, **named: Any) -> MojoValue:
         if bounds:
             raise LayoutError("a copy through an iterator with bounds is one of AMD's GPUs; copy a tile instead")
         if scope is not None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tilewright.layout import Layout as NativeLayout
-from tilewright.layout import as_tuple, col_major, nest_like, row_major
+from tilewright.layout import as_tuple, col_major, leaves, nest_like, row_major
 from tilewright.mojo import DType, ParametrizedMeta, brackets
 
 from .layout import Layout, to_native
@@ -24,17 +24,13 @@ def _strided(order: Any) -> Any:
         numbers = numbers if isinstance(numbers, tuple) else (numbers,)
         known = owner.layout if isinstance(owner, RuntimeLayoutType) else None
         if known is not None:
-            numbers = nest_like(known.shape._tree, iter(_flat(numbers)))
+            numbers = nest_like(known.shape._tree, iter(leaves(numbers)))
         steps = as_int_tree(order(numbers).stride)
         if known is None:
             known = Layout(of_tree(numbers), of_tree(steps))
         return RuntimeLayout._of(known, numbers, steps)
 
     return create
-
-
-def _flat(tree: object) -> list[int]:
-    return [leaf for part in as_tuple(tree) for leaf in (_flat(part) if isinstance(part, tuple) else [part])]
 
 
 class RuntimeLayout(metaclass=ParametrizedMeta):
@@ -122,7 +118,7 @@ class RuntimeLayout(metaclass=ParametrizedMeta):
         >>> RuntimeLayout.row_major(4, 8).bound_check_required()
         False
         """
-        pairs = zip(_flat(self.shape.int_tree), _flat(self.layout.shape._tree), strict=True)
+        pairs = zip(leaves(self.shape.int_tree), leaves(self.layout.shape._tree), strict=True)
         return any(now != known for now, known in pairs)
 
     @brackets
@@ -198,11 +194,11 @@ class RuntimeLayoutType:
 
     def __call__(self, shape: object = None, stride: object = None) -> RuntimeLayout:
         known = self.layout
-        numbers = known.shape._tree if shape is None else nest_like(known.shape._tree, iter(_flat(as_int_tree(shape))))
+        numbers = known.shape._tree if shape is None else nest_like(known.shape._tree, iter(leaves(as_int_tree(shape))))
         if stride is None:
             steps = known.stride._tree
         else:
-            steps = nest_like(known.stride._tree, iter(_flat(as_int_tree(stride))))
+            steps = nest_like(known.stride._tree, iter(leaves(as_int_tree(stride))))
         return RuntimeLayout._of(known, numbers, steps)
 
     @property
@@ -239,9 +235,9 @@ def coalesce(layout: RuntimeLayout, keep_rank: bool = False) -> RuntimeLayout:
     ((8, 1):(1, 1))
     """
     known = coalesce_static(layout.layout, keep_rank)
-    pairs = zip(_flat(layout.shape.int_tree), _flat(layout.stride.int_tree), strict=True)
-    pairs_left = [pair for n, pair in zip(_flat(layout.layout.shape._tree), pairs, strict=True) if n != 1]
-    if len(_flat(known.shape._tree)) == len(pairs_left):  # only extents 1 were dropped
+    pairs = zip(leaves(layout.shape.int_tree), leaves(layout.stride.int_tree), strict=True)
+    pairs_left = [pair for n, pair in zip(leaves(layout.layout.shape._tree), pairs, strict=True) if n != 1]
+    if len(leaves(known.shape._tree)) == len(pairs_left):  # only extents 1 were dropped
         shape, stride = (nest_like(known.shape._tree, iter(column)) for column in zip(*pairs_left, strict=True))
         return RuntimeLayout._of(known, shape, stride)
     actual = coalesce_static(Layout(of_tree(layout.shape.int_tree), of_tree(layout.stride.int_tree)))

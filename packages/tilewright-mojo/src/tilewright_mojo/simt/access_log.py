@@ -109,18 +109,18 @@ class MemoryRegion:
         """
         if self.view is None or prod(leaves(self.view._pair.shape[0])) > _LARGE:
             return (start // self.itemsize,)
-        place = (start - self.view_start) // self.view._store.format.itemsize
+        offset = (start - self.view_start) // self.view._store.format.itemsize
         if self._table is None:
-            self._table = element_places(self.view)
-        matches = np.argwhere(self._table == place)
+            self._table = element_offsets(self.view)
+        matches = np.argwhere(self._table == offset)
         return tuple(map(int, matches[0])) if len(matches) else (start // self.itemsize,)
 
 
-def element_places(view: TileTensor) -> np.ndarray:
+def element_offsets(view: TileTensor) -> np.ndarray:
     """Return where the elements of a tensor start in its storage, with one dimension per mode.
 
     >>> import tilewright as tw
-    >>> element_places(tw.TileTensor([1, 2, 3, 4], tw.col_major(2, 2))).tolist()
+    >>> element_offsets(tw.TileTensor([1, 2, 3, 4], tw.col_major(2, 2))).tolist()
     [[0, 2], [1, 3]]
     """
     return np.asarray(view._native_layout.offsets()) + view.offset
@@ -257,7 +257,7 @@ class AccessOperation(NamedTuple):
     kind: int
     itemsize: int
     nbytes: int  # of one access of one thread
-    start: int  # the byte of the region where place 0 is
+    start: int  # the byte of the region where offset 0 is
 
 
 class AccessLog:
@@ -272,7 +272,7 @@ class AccessLog:
 
     def __init__(self) -> None:
         self.table = RegionTable()
-        self.entries: list[int] = []  # operation, place, operation, place, ...
+        self.entries: list[int] = []  # operation, offset, operation, offset, ...
         self.slices: list[tuple[int, ...]] = []  # (first entry, block, thread, epoch, warp epoch)
         self.examined = 0  # accesses that were taken out
         self.operations: list[AccessOperation] = []
@@ -287,22 +287,22 @@ class AccessLog:
 
     # What a kernel does.
 
-    def read(self, store: Store, places: object, width: int = 1) -> None:
-        """Record a read of `width` scalars from each place on.
+    def read(self, store: Store, offsets: object, width: int = 1) -> None:
+        """Record a read of `width` scalars from each offset on.
 
         >>> log = AccessLog()
         >>> log.read(Store.of([1, 2, 3]), np.array([0, 2]))
         >>> log.entries
         [0, 0, 0, 2]
         """
-        if places.__class__ is not int:
-            places, width = _as_instruction(places, width, store)
-            if places.__class__ is not int:
-                return self._record_all(READ, store, places, width)
+        if offsets.__class__ is not int:
+            offsets, width = _as_instruction(offsets, width, store)
+            if offsets.__class__ is not int:
+                return self._record_all(READ, store, offsets, width)
         number, region, start, step, _ = self._operation(READ, store, width)
         written = region.written
         if written is not None or width != 1:
-            first = start + places * step
+            first = start + offsets * step
             if width != 1:
                 self._check_alignment(region, first, width * step)
             if written is not None:
@@ -312,34 +312,34 @@ class AccessLog:
                     self.report_unwritten(region, first, width * step)
                 if region.space is LOCAL:
                     return None
-        self.entries += (number, places)
+        self.entries += (number, offsets)
         return None
 
-    def write(self, store: Store, places: object, width: int = 1) -> None:
-        """Record a write of `width` scalars from each place on.
+    def write(self, store: Store, offsets: object, width: int = 1) -> None:
+        """Record a write of `width` scalars from each offset on.
 
         >>> log = AccessLog()
         >>> log.write(Store.of([1, 2, 3]), 1)
         >>> log.operations[0].kind == WRITE
         True
         """
-        if places.__class__ is not int:
-            places, width = _as_instruction(places, width, store)
-            if places.__class__ is not int:
-                return self._record_all(WRITE, store, places, width)
+        if offsets.__class__ is not int:
+            offsets, width = _as_instruction(offsets, width, store)
+            if offsets.__class__ is not int:
+                return self._record_all(WRITE, store, offsets, width)
         number, region, start, step, data = self._operation(WRITE, store, width)
         written = region.written
         if written is not None or width != 1:
-            first = start + places * step
+            first = start + offsets * step
             if width != 1:
                 self._check_alignment(region, first, width * step)
             if written is not None:
                 written[first : first + width * step] = b"\1" * (width * step)
                 if region.space is LOCAL:
                     return None
-        before = data[places] if width == 1 else data[places : places + width].copy()
-        self._unsettled = (len(self.entries), data, places, width, before)
-        self.entries += (number, places)
+        before = data[offsets] if width == 1 else data[offsets : offsets + width].copy()
+        self._unsettled = (len(self.entries), data, offsets, width, before)
+        self.entries += (number, offsets)
         return None
 
     def settle(self) -> None:
@@ -354,18 +354,18 @@ class AccessLog:
         """
         if self._unsettled is None:
             return
-        at, data, places, width, before = self._unsettled
+        at, data, offsets, width, before = self._unsettled
         self._unsettled = None
-        if places.__class__ is int:
-            is_same = data[places] == before if width == 1 else bool((data[places : places + width] == before).all())
+        if offsets.__class__ is int:
+            is_same = data[offsets] == before if width == 1 else bool((data[offsets : offsets + width] == before).all())
             if is_same:
                 self.entries[at] += SAME
             return
-        same = (data[places[:, None] + np.arange(width)] == before).all(axis=1)
+        same = (data[offsets[:, None] + np.arange(width)] == before).all(axis=1)
         for k in np.flatnonzero(same).tolist():
             self.entries[at + 2 * k] += SAME
 
-    def update(self, store: Store, place: int, reads: bool = True, writes: bool = True) -> None:
+    def update(self, store: Store, offset: int, reads: bool = True, writes: bool = True) -> None:
         """Record an atomic access to one scalar, which must have a value if the access `reads` it.
 
         >>> log = AccessLog()
@@ -375,17 +375,17 @@ class AccessLog:
         """
         number, region, start, step, _ = self._operation(ATOMIC, store, 1)
         if region.written is not None:
-            first = start + place * step
+            first = start + offset * step
             if reads and not region.written[first]:
                 self.report_unwritten(region, first, step)
             if writes:
                 region.written[first : first + step] = b"\1" * step
-        self.entries += (number, place)
+        self.entries += (number, offset)
 
-    def _record_all(self, kind: int, store: Store, places: object, width: int) -> None:
+    def _record_all(self, kind: int, store: Store, offsets: object, width: int) -> None:
         """Record accesses to several places that one call makes."""
         number, region, start, step, data = self._operation(kind, store, width)
-        table = np.asarray(places, dtype=np.int64).reshape(-1)
+        table = np.asarray(offsets, dtype=np.int64).reshape(-1)
         if width != 1 and table.size:
             self._check_alignment(region, start + int(table[0]) * step, width * step)
         if region.written is not None:
@@ -405,7 +405,7 @@ class AccessLog:
         pairs[:, 0], pairs[:, 1] = number, table
         self.entries += pairs.reshape(-1).tolist()
 
-    def mark_copies(self, store: Store, places: object, state: int) -> None:
+    def mark_copies(self, store: Store, offsets: object, state: int) -> None:
         """Mark scalars of shared memory as on their way (`IN_FLIGHT`), or as written, by asynchronous copies.
 
         >>> AccessLog().mark_copies(Store.of([1, 2]), [0], IN_FLIGHT)
@@ -413,7 +413,7 @@ class AccessLog:
         region, start = self.table.find(store)
         if region.written is not None:
             step = store.format.itemsize
-            covered = (start + np.asarray(places, dtype=np.int64).reshape(-1, 1) * step) + np.arange(step)
+            covered = (start + np.asarray(offsets, dtype=np.int64).reshape(-1, 1) * step) + np.arange(step)
             np.frombuffer(region.written, dtype=np.uint8)[covered] = state
 
     def _check_alignment(self, region: MemoryRegion, first: int, nbytes: int) -> None:
@@ -489,11 +489,11 @@ class AccessLog:
         return number
 
 
-def _as_instruction(places: object, width: int, store: Store) -> tuple[Any, int]:
-    """Return (place, width) of places that one vector instruction can access, else (places, width)."""
-    if isinstance(places, (np.integer, int)):
-        return int(places), width
-    table: np.ndarray = np.asarray(places).reshape(-1)
+def _as_instruction(offsets: object, width: int, store: Store) -> tuple[Any, int]:
+    """Return (offset, width) of offsets that one vector instruction can access, else (offsets, width)."""
+    if isinstance(offsets, (np.integer, int)):
+        return int(offsets), width
+    table: np.ndarray = np.asarray(offsets).reshape(-1)
     count, size = table.size, store.format.itemsize
     if count == 1:
         return int(table[0]), width
@@ -600,7 +600,7 @@ def allocate_store(space: str, count: int, dtype: FormatLike) -> Store:
     return store
 
 
-def _ignore(store: Store, places: object, width: int = 1) -> None:
+def _ignore(store: Store, offsets: object, width: int = 1) -> None:
     """Do nothing with an access that nobody checks."""
 
 
@@ -750,9 +750,9 @@ class LogTable:
         kind, region, itemsize, nbytes, start = known[number].T
         kind = np.where(pairs[:, 0] >= SAME, REWRITE, kind)
         block, thread, epoch, warp_epoch = who.T
-        place = start + pairs[:, 1] * itemsize
+        offset = start + pairs[:, 1] * itemsize
         order = log.examined + np.arange(len(pairs))
-        return cls(block, thread, epoch, warp_epoch, number, kind, region, place, nbytes, order)
+        return cls(block, thread, epoch, warp_epoch, number, kind, region, offset, nbytes, order)
 
     @property
     def size(self) -> int:
@@ -849,15 +849,15 @@ def find_conflicts(group: Column, actor: Column, kind: Column) -> Column:
     return chosen
 
 
-def start_copy(store: Store, places: object) -> None:
+def start_copy(store: Store, offsets: object) -> None:
     """Say that the running thread copies into scalars of a store, and has not waited for it yet.
 
     >>> start_copy(Store.of([1, 2]), [0])  # outside of a kernel nothing has to be waited for
     """
     if is_inside_kernel():
         machine = current_machine("an asynchronous copy")
-        machine.thread.copies[-1].append((store, places))
-        machine.log.mark_copies(store, places, IN_FLIGHT)
+        machine.thread.copies[-1].append((store, offsets))
+        machine.log.mark_copies(store, offsets, IN_FLIGHT)
 
 
 def commit_copies() -> None:
@@ -880,6 +880,6 @@ def wait_for_copies(remaining: int | None = None) -> None:
     groups = machine.thread.copies
     committed = len(groups) if remaining is None else max(0, len(groups) - 1 - remaining)
     for group in groups[:committed]:
-        for store, places in group:
-            machine.log.mark_copies(store, places, WRITTEN)
+        for store, offsets in group:
+            machine.log.mark_copies(store, offsets, WRITTEN)
         group.clear()

@@ -34,7 +34,7 @@ from .access_log import (
     Site,
     call_path,
     combine,
-    element_places,
+    element_offsets,
     find_conflicts,
     name_assigned_at,
 )
@@ -454,21 +454,21 @@ class BlockMemory:
         >>> BlockMemory.allocate.__name__
         'allocate'
         """
-        place = self._machine.log.site_here(2)
+        site = self._machine.log.site_here(2)
         key = (call_path(sys._getframe(1)), count, element.name)
         if space == SHARED:
             store = self._shared.get(key)
             if store is None:
-                store = self._shared[key] = self._new_memory(space, place, count, element.dtype)
+                store = self._shared[key] = self._new_memory(space, site, count, element.dtype)
                 self.static_bytes += count * element.itemsize
-                self._check_shared_memory(self._machine.log.sites[place])
+                self._check_shared_memory(self._machine.log.sites[site])
             return store
         free = self._local.setdefault((*key, self._machine.thread.index), [])
         for store, references in free:
             if sys.getrefcount(store.data) <= references:  # nobody refers to that of an earlier call any more
                 self._machine.log.table.find(store)[0].clear()
                 return store
-        store = self._new_memory(space, place, count, element.dtype)
+        store = self._new_memory(space, site, count, element.dtype)
         free.append((store, sys.getrefcount(store.data)))
         return store
 
@@ -479,14 +479,14 @@ class BlockMemory:
         'dynamic'
         """
         if "dynamic" not in self._shared:
-            place, nbytes = self._machine.log.site_here(2), self._machine.plan.shared_bytes
-            self._shared["dynamic"] = self._new_memory(SHARED, place, nbytes, np.dtype(np.uint8))
+            site, nbytes = self._machine.log.site_here(2), self._machine.plan.shared_bytes
+            self._shared["dynamic"] = self._new_memory(SHARED, site, nbytes, np.dtype(np.uint8))
         return self._shared["dynamic"]
 
-    def _new_memory(self, space: str, place: int, count: int, dtype: np.dtype[Any]) -> Store:
-        site = self._machine.log.sites[place]
+    def _new_memory(self, space: str, site: int, count: int, dtype: np.dtype[Any]) -> Store:
+        source = self._machine.log.sites[site]
         store = Store.of(aligned_empty(count, dtype))
-        name = name_assigned_at(site) or f"{space}@{site.line}"
+        name = name_assigned_at(source) or f"{space}@{source.line}"
         self._machine.log.table.add(MemoryRegion(name, space, store.data)).clear()
         return store
 
@@ -559,8 +559,8 @@ class TouchRecorder:
         writers: list[int | None] = [None] * count
         marked = [False] * count
         units = rows.split_bytes(region.itemsize)
-        for place, thread, kind in zip(units.start.tolist(), units.thread.tolist(), units.kind.tolist(), strict=True):
-            (readers if kind == READ else writers)[place] = thread
+        for start, thread, kind in zip(units.start.tolist(), units.thread.tolist(), units.kind.tolist(), strict=True):
+            (readers if kind == READ else writers)[start] = thread
         for racing_block, epoch, number, start in racing:
             if (racing_block, epoch, number) == (block, step, region.number):
                 marked[start // region.itemsize] = True
@@ -581,7 +581,7 @@ def _grid_of(region: MemoryRegion, count: int) -> tuple[tuple[int, int], list[in
     """Return the rows and columns to draw a region in, and the place of each cell."""
     view = region.view
     if view is not None and len(view._pair.shape[0]) == 2 and not view._pair.shape[1]:
-        table = element_places(view) + region.view_start // region.itemsize
+        table = element_offsets(view) + region.view_start // region.itemsize
         if table.ndim == 2 and table.size and table.min() >= 0 and table.max() < count:
             return (int(table.shape[0]), int(table.shape[1])), table.reshape(-1).tolist()
     columns = min(count, 32)

@@ -424,7 +424,7 @@ def block_prefix_sum(value: object, exclusive: bool = False) -> Suspension:
 
 
 def locate_scalar(target: object, index: object) -> tuple[Store, int]:
-    """Return (store, place) of an element of a tensor, or of a pointer: anything with `memory` and an `offset`.
+    """Return (store, offset) of an element of a tensor, or of a pointer: anything with `memory` and an `offset`.
 
     >>> import tilewright as tw
     >>> locate_scalar(tw.TileTensor([1, 2, 3], tw.row_major(3)), 2)[1]
@@ -435,14 +435,14 @@ def locate_scalar(target: object, index: object) -> tuple[Store, int]:
         return target._store, int(element_offset(target, entries))
     store = getattr(target, "memory", None)
     if isinstance(store, Store) and len(entries) == 1:
-        place = int(getattr(target, "offset", 0)) + int(entries[0])
-        if 0 <= place < store.size:
-            return store, place
-        raise CoordinateError(f"scalar {place} is outside the storage, which has 0 to {store.size - 1}")
+        offset = int(getattr(target, "offset", 0)) + int(entries[0])
+        if 0 <= offset < store.size:
+            return store, offset
+        raise CoordinateError(f"scalar {offset} is outside the storage, which has 0 to {store.size - 1}")
     raise TypeError(f"an atomic operation takes a tensor or a pointer and an index, got {type(target).__name__}")
 
 
-def update_scalar(store: Store, place: int, change: Callable[[Any], Any] | None, reads: bool = True) -> np.generic:
+def update_scalar(store: Store, offset: int, change: Callable[[Any], Any] | None, reads: bool = True) -> np.generic:
     """Return the old value of a scalar, and replace it by `change(old)`; without a change it is only read.
 
     `reads` says whether the old value matters.
@@ -456,10 +456,10 @@ def update_scalar(store: Store, place: int, change: Callable[[Any], Any] | None,
     if is_inside_kernel():
         machine = current_machine("an atomic operation")
         if machine.plan.check is not False:
-            machine.log.update(store, place, reads, change is not None)
-    old: np.generic = store.host[place]
+            machine.log.update(store, offset, reads, change is not None)
+    old: np.generic = store.host[offset]
     if change is not None:
-        store.host[place] = fit_values(change(old), store.format)
+        store.host[offset] = fit_values(change(old), store.format)
     return old
 
 

@@ -44,11 +44,11 @@ class Suspension:
     'barrier'
     """
 
-    __slots__ = ("kind", "name", "options", "place", "value")
+    __slots__ = ("kind", "name", "options", "site", "value")
 
-    def __init__(self, kind: str, value: Any = None, options: Any = None, place: int = -1, name: str = "") -> None:
+    def __init__(self, kind: str, value: Any = None, options: Any = None, site: int = -1, name: str = "") -> None:
         self.kind, self.value, self.options, self.name = kind, value, options, name or kind
-        self.place = place  # the number of the site where the thread waits
+        self.site = site  # the number of the site where the thread waits
 
     def __await__(self) -> Generator[Suspension, Any, Any]:
         return (yield self)
@@ -402,7 +402,7 @@ def as_dim(value: Any, name: str) -> Dim:
 def positions(extents: Dim) -> Iterator[Dim]:
     """Yield all coordinates within extents, `x` fastest.
 
-    >>> [tuple(place) for place in positions(Dim(2, 2))]
+    >>> [tuple(position) for position in positions(Dim(2, 2))]
     [(0, 0, 0), (1, 0, 0), (0, 1, 0), (1, 1, 0)]
     """
     for z, y, x in product(range(extents.z), range(extents.y), range(extents.x)):
@@ -451,7 +451,7 @@ class KernelThread:
         self.epoch = self.warp_epoch = 0  # barriers of the block, and of the warp, that it has passed
         self.request: Suspension | None = None  # what it waits for
         self.pending: Suspension | None = None  # what it was given to wait for, and has not waited for yet
-        self.copies: list[list[tuple[Any, Any]]] = [[]]  # groups of asynchronous copies, as (store, places)
+        self.copies: list[list[tuple[Any, Any]]] = [[]]  # groups of asynchronous copies, as (store, offsets)
         self.resume: Any = None  # the value that it goes on with
         self.left_at: int | None = None  # the site of its last synchronisation, if it has returned
 
@@ -480,7 +480,7 @@ class RunningMachine(Protocol):
         """Return what the running thread waits for."""
         ...
 
-    def witness(self, action: str, place: int, thread: KernelThread) -> Any:
+    def witness(self, action: str, site: int, thread: KernelThread) -> Any:
         """Return a thread at a site, for a report."""
         ...
 

@@ -38,7 +38,7 @@ def release_threads(machine: RunningMachine) -> list[KernelThread]:
     requests: list[Any] = [thread.request for thread in waiting]
     first = requests[0]
     if len(waiting) == len(machine.threads) and all(
-        request.kind == "barrier" and request.place == first.place for request in requests
+        request.kind == "barrier" and request.site == first.site for request in requests
     ):
         for thread in waiting:
             thread.epoch += 1
@@ -67,25 +67,23 @@ def _release_warps(machine: RunningMachine, waiting: list[KernelThread]) -> list
     for thread in waiting:
         request: Any = thread.request
         if request.kind == "warp":
-            groups.setdefault((thread.warp, request.place, request.name), []).append(thread)
+            groups.setdefault((thread.warp, request.site, request.name), []).append(thread)
     ready: list[KernelThread] = []
     done: set[int] = set()
-    for (warp, place, _), members in sorted(
-        groups.items(), key=lambda item: (item[0][0], _source(machine, item[0][1]))
-    ):
+    for (warp, site, _), members in sorted(groups.items(), key=lambda item: (item[0][0], _source(machine, item[0][1]))):
         if warp not in done:
             done.add(warp)
-            _run_warp_operation(machine, warp, place, members)
+            _run_warp_operation(machine, warp, site, members)
             ready += members
     return ready
 
 
-def _source(machine: RunningMachine, place: int) -> tuple[int, int]:
-    site = machine.log.sites[place]
-    return site.line, site.column
+def _source(machine: RunningMachine, site: int) -> tuple[int, int]:
+    source = machine.log.sites[site]
+    return source.line, source.column
 
 
-def _run_warp_operation(machine: RunningMachine, warp: int, place: int, members: list[KernelThread]) -> None:
+def _run_warp_operation(machine: RunningMachine, warp: int, site: int, members: list[KernelThread]) -> None:
     operation = members[0].request.options  # type: ignore[union-attr]
     values = {thread.lane: thread.request.value for thread in members}  # type: ignore[union-attr]
     answers = operation.compute(values, machine.warp)
@@ -103,14 +101,14 @@ def _run_warp_operation(machine: RunningMachine, warp: int, place: int, members:
 def _report_inactive(machine: RunningMachine, thread: KernelThread, warp: int, lane: int) -> None:
     number = warp * machine.warp + lane
     request: Any = thread.request
-    witnesses = [machine.witness(f"{request.name} from lane {lane}", request.place, thread)]
+    witnesses = [machine.witness(f"{request.name} from lane {lane}", request.site, thread)]
     if number >= len(machine.threads):
         why = f"lane {lane} does not exist, since the block has {len(machine.threads)} threads"
     else:
         other = machine.threads[number]
         why = f"lane {lane} {'has returned' if other.done else 'is elsewhere'}"
         if not other.done:
-            witnesses.append(machine.witness("waits", other.request.place, other))  # type: ignore[union-attr]
+            witnesses.append(machine.witness("waits", other.request.site, other))  # type: ignore[union-attr]
     machine.add_defect(
         Defect(
             "inactive lane",
@@ -130,7 +128,7 @@ def _release_block(machine: RunningMachine, waiting: list[KernelThread]) -> list
         _report_deadlock(machine, waiting)
     elif left:
         _report_left(machine, waiting[0], left)
-    elif len({(request.place, request.name) for request in requests}) > 1:
+    elif len({(request.site, request.name) for request in requests}) > 1:
         _report_divergent(machine, waiting)
     machine.is_at_cluster_barrier = requests[0].kind == "cluster"
     operation = requests[0].options
@@ -150,7 +148,7 @@ def _was_stopped(machine: RunningMachine, thread: KernelThread) -> bool:
 
 def _report_left(machine: RunningMachine, waiting: KernelThread, left: list[KernelThread]) -> None:
     other = left[0]
-    witnesses = [machine.witness("waits", waiting.request.place, waiting)]  # type: ignore[union-attr]
+    witnesses = [machine.witness("waits", waiting.request.site, waiting)]  # type: ignore[union-attr]
     if other.left_at is not None:
         witnesses.append(machine.witness("returned after waiting", other.left_at, other))
     many = f"{len(left)} of {len(machine.threads)} threads of the block, such as {other.position}, have"
@@ -166,14 +164,14 @@ def _report_left(machine: RunningMachine, waiting: KernelThread, left: list[Kern
 
 
 def _report_divergent(machine: RunningMachine, waiting: list[KernelThread]) -> None:
-    by_place: dict[int, KernelThread] = {}
+    by_site: dict[int, KernelThread] = {}
     for thread in waiting:
-        by_place.setdefault(thread.request.place, thread)  # type: ignore[union-attr]
-    witnesses = [machine.witness("waits", place, thread) for place, thread in by_place.items()]
+        by_site.setdefault(thread.request.site, thread)  # type: ignore[union-attr]
+    witnesses = [machine.witness("waits", site, thread) for site, thread in by_site.items()]
     machine.stop_block(
         Defect(
             "divergent barrier",
-            f"threads of one block wait at {len(by_place)} different barriers",
+            f"threads of one block wait at {len(by_site)} different barriers",
             tuple(witnesses[:4]),
             "a barrier is for all threads of the block: move it out of the condition",
         )
@@ -181,10 +179,10 @@ def _report_divergent(machine: RunningMachine, waiting: list[KernelThread]) -> N
 
 
 def _report_deadlock(machine: RunningMachine, waiting: list[KernelThread]) -> None:
-    by_place: dict[int, KernelThread] = {}
+    by_site: dict[int, KernelThread] = {}
     for thread in waiting:
-        by_place.setdefault(thread.request.place, thread)  # type: ignore[union-attr]
-    witnesses = [machine.witness(f"waits in {thread.request.name}", k, thread) for k, thread in by_place.items()]  # type: ignore[union-attr]
+        by_site.setdefault(thread.request.site, thread)  # type: ignore[union-attr]
+    witnesses = [machine.witness(f"waits in {thread.request.name}", k, thread) for k, thread in by_site.items()]  # type: ignore[union-attr]
     machine.stop_block(
         Defect(
             "deadlock",
@@ -294,7 +292,7 @@ class BlockSlot:
         plan = machine.plan
         self.rank = rank  # in the cluster
         self.index = Dim(0, 0, 0)
-        self.threads = [KernelThread(k, place, plan.warp) for k, place in enumerate(positions(plan.block))]
+        self.threads = [KernelThread(k, position, plan.warp) for k, position in enumerate(positions(plan.block))]
         self.memory = BlockMemory(machine)
         self.state: dict[Any, Any] = {}
 
@@ -302,7 +300,7 @@ class BlockSlot:
 def clusters_of(grid: Dim, cluster: Dim) -> Iterator[list[Dim]]:
     """Yield the blocks of each cluster of a grid.
 
-    >>> [[place.x for place in blocks] for blocks in clusters_of(Dim(4), Dim(2))]
+    >>> [[block.x for block in blocks] for blocks in clusters_of(Dim(4), Dim(2))]
     [[0, 1], [2, 3]]
     """
     for corner in positions(Dim(grid.x // cluster.x, grid.y // cluster.y, grid.z // cluster.z)):
@@ -378,8 +376,8 @@ class SimtMachine:
     def _run_cluster(self, entry: Callable[..., Any], blocks: list[Dim]) -> None:
         """Run the blocks of a cluster, usually one: each until it is done or at a barrier of the cluster."""
         pending = []
-        for slot, place in zip(self._slots, blocks, strict=True):
-            slot.index = place
+        for slot, block in zip(self._slots, blocks, strict=True):
+            slot.index = block
             pending.append((slot, self._run_block(entry)))
         while pending:
             waiting = []
@@ -392,7 +390,7 @@ class SimtMachine:
                     pass
             if waiting and len(waiting) < len(blocks):
                 self._report_cluster(waiting[0][0], len(blocks) - len(waiting))
-            self._races.order_cluster([self._number_of(place) for place in blocks], self.log)
+            self._races.order_cluster([self._number_of(block) for block in blocks], self.log)
             pending = waiting
 
     def _enter(self, slot: BlockSlot) -> None:
@@ -401,19 +399,19 @@ class SimtMachine:
         self.block_index, self.cluster_rank = slot.index, slot.rank
         self.block_number = self._number_of(slot.index)
 
-    def _number_of(self, place: Dim) -> int:
-        return place.x + self.grid_dim.x * (place.y + self.grid_dim.y * place.z)
+    def _number_of(self, block: Dim) -> int:
+        return block.x + self.grid_dim.x * (block.y + self.grid_dim.y * block.z)
 
     def _report_cluster(self, slot: BlockSlot, missing: int) -> None:
         self._enter(slot)
         thread = next(thread for thread in slot.threads if not thread.done)
-        place = -1 if thread.request is None else thread.request.place
+        site = -1 if thread.request is None else thread.request.site
         with suppress(_BlockStopped):
             self.stop_block(
                 Defect(
                     "barrier not reached",
                     f"{count_of(missing, 'block')} of the cluster returned without coming to the cluster's barrier",
-                    (self.witness("waits", place, thread),),
+                    (self.witness("waits", site, thread),),
                     "let all blocks of a cluster come to every barrier of the cluster",
                 )
             )
@@ -449,7 +447,7 @@ class SimtMachine:
 
     def _add_unwritten(self) -> None:
         """Add the reads of memory without a value, unless another thread wrote it with nothing between: a race."""
-        for element, place, block, thread, in_flight in self.unwritten:
+        for element, site, block, thread, in_flight in self.unwritten:
             if element in self._races.suspects and not in_flight:
                 continue
             region = self.log.table.regions[element[2]]
@@ -459,7 +457,7 @@ class SimtMachine:
             if in_flight:
                 kind, message = "copy in flight", f"{text} is read before its asynchronous copy is known to be done"
                 remedy = "let the thread that copies wait for its copies, then put a barrier() between"
-            witness = Witness("read", self.log.sites[place], block, thread)
+            witness = Witness("read", self.log.sites[site], block, thread)
             self.add_defect(Defect(kind, message, (witness,), remedy, region.element_text(element[3])))
 
     def _raise(self, report: KernelReport, cause: BaseException | None = None) -> NoReturn:
@@ -514,19 +512,19 @@ class SimtMachine:
                 yield
 
     def _stop_endless(self, thread: KernelThread) -> NoReturn:
-        place = -1 if thread.request is None else thread.request.place
+        site = -1 if thread.request is None else thread.request.site
         self.stop_block(
             Defect(
                 "endless loop",
                 f"the threads of the block have waited {_MAX_ROUNDS} times",
-                (self.witness("waits", place, thread),),
+                (self.witness("waits", site, thread),),
                 "let the condition of the loop become false",
             )
         )
 
     def _finish(self, thread: KernelThread) -> None:
         thread.done = True
-        thread.left_at = None if thread.request is None else thread.request.place
+        thread.left_at = None if thread.request is None else thread.request.site
         if thread.pending is not None:
             self._refuse_wait(thread.pending)
 
@@ -545,7 +543,7 @@ class SimtMachine:
         return request
 
     def _refuse_wait(self, request: Suspension) -> NoReturn:
-        site = self.log.sites[request.place]
+        site = self.log.sites[request.site]
         raise KernelError(
             f"{request.name}() at {site} cannot wait there: the source of the function that calls it is not available,"
             " or a function of Python or of the library calls it; write the kernel into a file or a cell, and call it"
@@ -554,14 +552,14 @@ class SimtMachine:
 
     # What is wrong.
 
-    def witness(self, action: str, place: int, thread: KernelThread) -> Witness:
+    def witness(self, action: str, site: int, thread: KernelThread) -> Witness:
         """Return a thread of the running block at a site, by its number.
 
         >>> machine = SimtMachine(LaunchPlan(print, (), Dim(1), Dim(1)))
         >>> machine.witness("read", machine.log.site_here(), machine.thread).action
         'read'
         """
-        return Witness(action, self.log.sites[place], self.block_index, thread.position)
+        return Witness(action, self.log.sites[site], self.block_index, thread.position)
 
     def report(self, kind: str, message: str, action: str, remedy: str, element: str) -> None:
         """Report what the running thread does wrong at the place in the source where it is.

@@ -550,13 +550,11 @@ class MemoryArray(MemoryWindow):
         [1, 1]
         """
         memory = self.memory
-        if memory.format is None or not self._size or memory.readonly:
+        if memory.format is None or memory.readonly or kernel_memory.get() is not None:  # which is told of each write
             for k in range(self._size):
                 self[k] = value
-        else:
-            number = scalar_of(value, memory.format)
-            memory.will_write(np.arange(self.offset, self.offset + self._size))
-            memory.host[self.offset : self.offset + self._size] = number
+        elif self._size:
+            memory.host[self.offset : self.offset + self._size] = scalar_of(value, memory.format)
         return self
 
     def __str__(self) -> str:

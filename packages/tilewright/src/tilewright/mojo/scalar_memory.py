@@ -53,7 +53,7 @@ class Cells:
 
 
 def check_memory(memory: object, start: object) -> None:
-    """Raise unless this is memory of the library, and a place in it: not something of a program that looks like it.
+    """Raise unless this is memory of the library, and an offset in it: not something of a program that looks like it.
 
     >>> check_memory(Cells([1]), 0)
     >>> check_memory([1, 2], 0)
@@ -66,7 +66,7 @@ def check_memory(memory: object, start: object) -> None:
             " or x.unsafe_ptr()"
         )
     if not isinstance(start, int):
-        raise TypeError(f"a place in memory must be an integer, got {type(start).__name__} {start!r}")
+        raise TypeError(f"an offset in memory must be an integer, got {type(start).__name__} {start!r}")
 
 
 def number_type_of(kind: object) -> DType | None:
@@ -108,40 +108,40 @@ def element_type(store: Any) -> MojoValue:
     return store.kind if store.format is None else SIMDType(DType.of(store.format), 1)
 
 
-def read_scalar(store: Any, place: int) -> MojoValue:
-    """Return the element at a place of memory: a scalar, an `Int` of Python, or another object.
+def read_scalar(store: Any, offset: int) -> MojoValue:
+    """Return the element at an offset of memory: a scalar, an `Int` of Python, or another object.
 
     >>> read_scalar(allocate("int8", 3), 1)
     Int8(0)
     """
-    if not 0 <= place < store.size:
-        raise _outside_error(store, place, 1)
+    if not 0 <= offset < store.size:
+        raise _outside_error(store, offset, 1)
     if store.format is None:
-        return store.data[place]
-    store.will_read(place)
+        return store.data[offset]
+    store.will_read(offset)
     dtype = DType.of(store.format)
-    number = store.host.item(place)
+    number = store.host.item(offset)
     return number if dtype is DType.int else make_scalar(dtype, number)
 
 
-def write_scalar(store: Any, place: int, value: Any) -> None:
-    """Write the element at a place of memory.
+def write_scalar(store: Any, offset: int, value: Any) -> None:
+    """Write the element at an offset of memory.
 
     >>> memory = allocate("int8", 3)
     >>> write_scalar(memory, 1, 7)
     >>> memory.data.tolist()
     [0, 7, 0]
     """
-    if not 0 <= place < store.size:
-        raise _outside_error(store, place, 1)
+    if not 0 <= offset < store.size:
+        raise _outside_error(store, offset, 1)
     if store.readonly:
         raise LayoutError("cannot write into read-only memory")
     if store.format is None:
-        store.data[place] = value
+        store.data[offset] = value
         return
     number = scalar_of(value, store.format)
-    store.will_write(place)
-    store.host[place] = number
+    store.will_write(offset)
+    store.host[offset] = number
 
 
 def scalar_of(value: MojoValue, element: ScalarFormat) -> MojoValue:
@@ -161,22 +161,22 @@ def scalar_of(value: MojoValue, element: ScalarFormat) -> MojoValue:
     return fit_scalar(value, element)
 
 
-def read_vector(store: Any, place: int, width: int) -> SIMD:
-    """Return `width` consecutive scalars from a place on.
+def read_vector(store: Any, offset: int, width: int) -> SIMD:
+    """Return `width` consecutive scalars from an offset on.
 
     >>> read_vector(allocate("int8", 3), 1, 2)
     SIMD[DType.int8, 2](0, 0)
     """
-    if width < 1 or not 0 <= place <= place + width <= store.size:
-        raise _outside_error(store, place, width)
-    store.will_read(place, width)
-    numbers = as_vector(store.host[place : place + width].copy())
+    if width < 1 or not 0 <= offset <= offset + width <= store.size:
+        raise _outside_error(store, offset, width)
+    store.will_read(offset, width)
+    numbers = as_vector(store.host[offset : offset + width].copy())
     numbers.dtype = DType.of(store.format)
     return numbers
 
 
-def write_vector(store: Any, place: int, value: Any, width: int | None = None) -> None:
-    """Write the numbers of a vector from a place on; one number fills `width` of them.
+def write_vector(store: Any, offset: int, value: Any, width: int | None = None) -> None:
+    """Write the numbers of a vector from an offset on; one number fills `width` of them.
 
     >>> memory = allocate("int8", 3)
     >>> write_vector(memory, 1, [5, 6])
@@ -184,7 +184,7 @@ def write_vector(store: Any, place: int, value: Any, width: int | None = None) -
     [0, 5, 6]
     """
     if store.format is None:
-        write_scalar(store, place, value)
+        write_scalar(store, offset, value)
         return
     if store.readonly:
         raise LayoutError("cannot write into read-only memory")
@@ -192,14 +192,14 @@ def write_vector(store: Any, place: int, value: Any, width: int | None = None) -
     count = numbers.size if width is None else width
     if numbers.size not in (1, count):
         raise LayoutError(f"a store of width {count} takes {count} numbers, got {numbers.size}")
-    if count < 1 or not 0 <= place <= place + count <= store.size:
-        raise _outside_error(store, place, count)
-    store.will_write(place, count)
-    store.host[place : place + count] = numbers
+    if count < 1 or not 0 <= offset <= offset + count <= store.size:
+        raise _outside_error(store, offset, count)
+    store.will_write(offset, count)
+    store.host[offset : offset + count] = numbers
 
 
-def _outside_error(store: Any, place: int, width: int) -> CoordinateError:
-    what = f"scalar {place} is" if width == 1 else f"scalars {place} to {place + width - 1} are"
+def _outside_error(store: Any, offset: int, width: int) -> CoordinateError:
+    what = f"scalar {offset} is" if width == 1 else f"scalars {offset} to {offset + width - 1} are"
     has = f"has 0 to {store.size - 1}" if store.size else "is empty"
     return CoordinateError(f"{what} outside the storage, which {has}")
 

@@ -361,8 +361,6 @@ class _StaticCoord:
     Coord(Idx[2](), Idx[3]())
     """
 
-    __slots__ = ()
-
     def __getitem__(self, entries: object) -> Coord:
         values = entries if isinstance(entries, tuple) else (entries,)
         return Coord(*_map_entries(values, lambda n: n if is_dynamic(n) else ComptimeInt(n)))

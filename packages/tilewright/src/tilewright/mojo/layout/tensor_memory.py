@@ -156,8 +156,8 @@ class MemoryTensor(StaticExtents, NativeTileTensor):
 
     def __getitem__(self, coord: object, *items: Any) -> Any:
         index = (coord, *items) if items else coord if coord.__class__ is tuple else _as_index(coord)
-        place = self._quick_offset(index)
-        if place is None:
+        offset = self._quick_offset(index)
+        if offset is None:
             require_one_index_per_mode(self, index)
             value = super().__getitem__(_plain_index(index))
             is_part = isinstance(value, NativeTileTensor) or any(
@@ -167,12 +167,12 @@ class MemoryTensor(StaticExtents, NativeTileTensor):
         store = self._store
         vector = self._quick[2]
         if vector is None:
-            store.will_read(place)
+            store.will_read(offset)
             data = store.data if store.data.__class__ is np.ndarray else store.host  # the former is faster
-            return make_scalar(self._number_type(), data.item(place))
-        places = vector + place
-        store.will_read(places)
-        return as_vector(store.host[places])
+            return make_scalar(self._number_type(), data.item(offset))
+        offsets = vector + offset
+        store.will_read(offsets)
+        return as_vector(store.host[offsets])
 
     def _number_type(self) -> DType:
         try:
@@ -206,11 +206,11 @@ class MemoryTensor(StaticExtents, NativeTileTensor):
         index = (coord, *items) if items else coord if coord.__class__ is tuple else _as_index(coord)
         if value.__class__ is SIMD:
             if value.dtype is self._number_type() and not self._store.readonly:
-                place = self._quick_offset(index)
-                if place is not None and self._quick[2] is None and value.value.__class__ is not np.ndarray:
+                offset = self._quick_offset(index)
+                if offset is not None and self._quick[2] is None and value.value.__class__ is not np.ndarray:
                     store = self._store
-                    store.will_write(place)
-                    store.host[place] = value.value
+                    store.will_write(offset)
+                    store.host[offset] = value.value
                     return
             value = numbers_of(value, self._store.format)
         require_one_index_per_mode(self, index)
@@ -641,8 +641,8 @@ class ElementwiseTensor(MemoryTensor):
         >>> ElementwiseTensor(list(range(8)), col_major[2, 4]()).raw_load[2](5).tolist()
         [5, 6]
         """
-        place, count = self._raw_range((*parameters, width)[0], offset)
-        return read_vector(self._store, place, count)
+        offset, count = self._raw_range((*parameters, width)[0], offset)
+        return read_vector(self._store, offset, count)
 
     @brackets
     def raw_store(
@@ -658,17 +658,17 @@ class ElementwiseTensor(MemoryTensor):
         """
         require_writable(self)
         scalars = fit_values(numbers_of(value, self._store.format), self._store.format).reshape(-1)
-        place, count = self._raw_range((*parameters, width, scalars.size)[0] or scalars.size, offset)
+        offset, count = self._raw_range((*parameters, width, scalars.size)[0] or scalars.size, offset)
         if scalars.size != count:
             raise LayoutError(f"raw_store with width {count} takes {count} scalars, got {scalars.size}")
-        write_vector(self._store, place, scalars)
+        write_vector(self._store, offset, scalars)
 
     def _raw_range(self, width: object, offset: object) -> tuple[int, int]:
-        """Return (place, width) of scalars in storage, after checking them."""
-        place, count = self.offset + as_integer(offset, "an offset"), as_integer(width, "a width")
-        if count < 1 or place < 0 or place + count > self._store.size:
-            raise CoordinateError(f"scalars {place} to {place + count - 1} exceed the storage of {self._store.size}")
-        return place, count
+        """Return (offset, width) of scalars in storage, after checking them."""
+        offset, count = self.offset + as_integer(offset, "an offset"), as_integer(width, "a width")
+        if count < 1 or offset < 0 or offset + count > self._store.size:
+            raise CoordinateError(f"scalars {offset} to {offset + count - 1} exceed the storage of {self._store.size}")
+        return offset, count
 
     # Arithmetic in place.
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ..._dialect import unwrap
 from ..._integers import ceil_div
 from ...errors import CoordinateError, LayoutError
 from ...layout import Layout as NativeLayout
-from ...layout import as_integer, as_tuple, make_layout, product_each
+from ...layout import as_integer, as_tuple, leaves, make_layout, product, product_each
 from ...tensor import cut_modes
 
 
@@ -106,17 +104,13 @@ def _share(
     return view, coords, view.offset - tensor.offset
 
 
-def _position(shape: object, stride: object, thread: int) -> int:
+def _position(shape: Any, stride: Any, thread: int) -> int:
     """Return the position of a thread along a mode; the first of nested extents is the fastest."""
     position, weight = 0, 1
-    for n, d in zip(_flat(shape), _flat(stride), strict=True):
+    for n, d in zip(leaves(shape), leaves(stride), strict=True):
         position += (thread // int(d) % int(n) if d else 0) * weight
         weight *= int(n)
     return position
-
-
-def _flat(tree: object) -> list[Any]:
-    return [leaf for part in tree for leaf in _flat(part)] if isinstance(tree, tuple) else [tree]
 
 
 def _share_nested(
@@ -140,7 +134,7 @@ def _divide_mode(n: Any, d: Any, count: Any, step: Any, thread: int) -> tuple[An
         return tuple([part[0] for part in parts]), tuple([part[1] for part in parts]), sum(part[2] for part in parts)
     if isinstance(n, tuple):
         raise LayoutError(f"threads {count} do not fit a mode of shape {n}")
-    total = int(np.prod(_flat(count)))
+    total = int(product(count))
     if n % total:
         raise LayoutError(f"{n} elements do not divide among {total} threads of a nested mode")
     return n // total, d * total, int(_position(count, step, thread) * d)

@@ -410,7 +410,7 @@ class TileTensor(ElementwiseTensor, metaclass=ParametrizedMeta):  # type: ignore
         """Return another shape, `t.reshape[2, 6]()` or `t.reshape(Coord(...))`, or another layout.
 
         Brackets need a layout whose extents and strides are known at compile time. A layout may have another size; its
-        places must lie within the storage.
+        offsets must lie within the storage.
 
         >>> from tilewright.mojo.layout import row_major
         >>> TileTensor(bytearray(12), row_major[3, 4]()).reshape[2, 6]().layout
@@ -635,14 +635,14 @@ class TileTensorIter:
         if bound < 1:
             raise LayoutError(f"the bound of an iterator must be at least 1, got {bound}")
 
-    def _place(self, k: int) -> int:
+    def _offset_of(self, k: int) -> int:
         """Return where the view k steps ahead starts."""
-        place = self.offset + k * self.stride
+        offset = self.offset + k * self.stride
         if self.circular:
-            return place % self.bound
-        if not 0 <= place < self.bound:
-            raise CoordinateError(f"the view at {place} is past the bound {self.bound} of the iterator")
-        return place
+            return offset % self.bound
+        if not 0 <= offset < self.bound:
+            raise CoordinateError(f"the view at {offset} is past the bound {self.bound} of the iterator")
+        return offset
 
     def get(self) -> TileTensor:
         """Return the current view.
@@ -660,17 +660,17 @@ class TileTensorIter:
         >>> TileTensorIter(stack_allocation["int8"](row_major[8]()), row_major[2](), 8).next(3).offset
         6
         """
-        view = self._tensor._view(pair_layout(self._layout), self._tensor.offset + self._place(k))
+        view = self._tensor._view(pair_layout(self._layout), self._tensor.offset + self._offset_of(k))
         view._check_bounds()
         return view
 
     def __iadd__(self, k: int) -> TileTensorIter:
-        place = self.offset + k * self.stride
-        self.offset = place % self.bound if self.circular else place
+        offset = self.offset + k * self.stride
+        self.offset = offset % self.bound if self.circular else offset
         return self
 
     def __iter__(self) -> Iterator[TileTensor]:
-        place = self.offset
-        while self.circular or place < self.bound:
-            yield self.next((place - self.offset) // self.stride)
-            place += self.stride
+        offset = self.offset
+        while self.circular or offset < self.bound:
+            yield self.next((offset - self.offset) // self.stride)
+            offset += self.stride
