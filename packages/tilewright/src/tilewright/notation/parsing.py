@@ -189,7 +189,7 @@ def _recognize(text: str) -> str:
         return "error"
     own = next((name for name, (pattern, _) in _READERS.items() if _matches(name, pattern, text)), None)
     is_sentence = own is None and _SENTENCE.match(text)
-    if own or not is_sentence and (_OWN.match(text) or _CUTE_TYPE.match(text) or HAS_POINTER.search(text)):
+    if own or (not is_sentence and (_OWN.match(text) or _CUTE_TYPE.match(text) or HAS_POINTER.search(text))):
         return own or "cute"
     for name in list_plugins("notations"):
         added = load_notation(name)

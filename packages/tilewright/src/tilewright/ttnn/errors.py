@@ -18,7 +18,7 @@ from typing import Any
 from .._text import format_bytes, format_extents
 from ..errors import FileFormatError
 from ..findings import Finding, Severity, plain_data
-from .error_families import CONDITIONS, FAMILIES, GENERAL, MEANINGS, Family, Numbers, compile_wording, read_value
+from .error_families import Family, Numbers, compile_wording, load_families, load_meanings, read_value
 
 _PREFIX = re.compile(
     r"(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?Z?[ |-]*"  # a timestamp
@@ -47,8 +47,8 @@ Found = tuple[Family, re.Match[str]]  # a message in a text that is one line
 class ExplainedError(Finding):
     """An error of ttnn or tt-metal: its finding, its `numbers`, what is `derived` from them, and the `remedies`.
 
-    `meanings` has the meaning of each number. `text` is the message, `line` where it begins, counted from 1, `condition` what the program checked, and `unknown`
-    what the text does not tell.
+    `meanings` has the meaning of each number. `text` is the message, `line` where it begins, counted from 1,
+    `condition` what the program checked, and `unknown` what the text does not tell.
 
     >>> error = explain_error("Kt (16) must be divisible by in0_block_w (5)").errors[0]
     >>> error.kind, error.numbers, error.derived
@@ -77,9 +77,13 @@ class ExplainedError(Finding):
                    over_by  32   how far it is over the limit
           remedy   End at 96 or before.
         """
-        values = {name: _spell(value) for name, value in {**self.numbers, **self.derived}.items() if name != "cause"}
+        values = {
+            name: _spell(value, is_core=name == "core")
+            for name, value in {**self.numbers, **self.derived}.items()
+            if name != "cause"  # which the first line states
+        }
         long = [max(map(len, texts), default=0) for texts in (values, values.values())]
-        lines = textwrap.wrap(f"{self.kind}: {self.message}", width, subsequent_indent="  ")
+        lines = textwrap.wrap(f"{self.kind}: {self.message}", width, subsequent_indent="  ", break_on_hyphens=False)
         lines += _wrap_rows("rule", [self.reason], width)
         lines += _wrap_rows("failed", [self.condition], width)
         rows = [f"{name:{long[0]}}  {value:{long[1]}}  {self.meanings.get(name, '')}" for name, value in values.items()]
@@ -92,11 +96,13 @@ class ExplainedError(Finding):
 
 def _wrap_rows(label: str, rows: Sequence[str], width: int, indent: int = 0) -> list[str]:
     """Return rows of text under a label, the lines after the first of each indented."""
-    lines = []
+    lines: list[str] = []
     for row in filter(None, rows):
         bullet = "- " if indent == 2 else ""
         head = f"  {'' if lines else label:7}  {bullet}"
-        lines += textwrap.wrap(head + row, width, subsequent_indent=" " * (11 + indent), break_long_words=False)
+        lines += textwrap.wrap(
+            head + row, width, subsequent_indent=" " * (11 + indent), break_long_words=False, break_on_hyphens=False
+        )
     return lines
 
 
@@ -170,7 +176,7 @@ def find_errors(text: str, is_message: bool = False) -> ErrorReport:
         if following == len(known) or known[following] > start + _NEAR:
             found.append(_explain_unknown(joined, start, condition))
     if is_message and not found:
-        found = [*_match_rules(joined, 0), *_search(CONDITIONS, joined, 0, _SHOWN)][:1]
+        found = [*_match_rules(joined, 0), *_search(load_families("conditions"), joined, 0, _SHOWN)][:1]
     if not found:
         found = [(_CAUSE_HIDDEN, match) for match in islice(_HIDDEN.finditer(joined), 1)]
     found.sort(key=lambda item: item[1].start())
@@ -210,9 +216,11 @@ def _search(families: Sequence[Family], text: str, start: int = 0, end: int | No
 
 
 def _find_known(joined: str) -> list[Found]:
-    """Return the messages of `FAMILIES`, without those inside others: the longest that begins first is meant."""
+    """Return the messages of known families, without those inside others: the longest that begins first is meant."""
     found: list[Found] = []
-    for family, match in sorted(_search(FAMILIES, joined), key=lambda item: (item[1].start(), -item[1].end())):
+    bare = [item for item in _search(load_families("conditions"), joined) if item[1]["_file"]]
+    matches = [*_search(load_families(), joined), *bare]
+    for family, match in sorted(matches, key=lambda item: (item[1].start(), -item[1].end())):
         if not found or match.start() >= found[-1][1].end():
             found.append((family, match))
     return found
@@ -223,7 +231,7 @@ def _match_rules(joined: str, start: int) -> list[Found]:
     prefix = _CLASS.match(joined, start)
     begin = prefix.end() if prefix else start
     end = _end_of(joined, begin)
-    for family in GENERAL:
+    for family in load_families("rules"):
         for wording in map(compile_wording, family.wordings):
             if match := wording.pattern.match(joined, begin, end):
                 return [(family, match)]
@@ -233,7 +241,7 @@ def _match_rules(joined: str, start: int) -> list[Found]:
 def _explain_unknown(joined: str, start: int, condition: str) -> Found:
     """Return what can be said of a message that is none of the known ones: a rule, its condition's, or itself."""
     before = start - len(condition) - len(" info: ")
-    for found in (*_match_rules(joined, start), *_search(CONDITIONS, joined, max(0, before), start)):
+    for found in (*_match_rules(joined, start), *_search(load_families("conditions"), joined, max(0, before), start)):
         return found
     match = _WHOLE.match(joined, start, _end_of(joined, start))
     assert match is not None  # it matches everything
@@ -292,12 +300,12 @@ def _explain_match(family: Family, match: re.Match[str], condition: str, line: i
     shapes: dict[str, str] = next((wording.shapes for wording in wordings if wording.pattern is match.re), {})
     stated = {name: text for name, text in match.groupdict().items() if text is not None}
     values = {name: read_value(text, shapes.get(name, "word")) for name, text in stated.items() if text != "{}"}
-    derived = family.derive(values, condition)
+    derived = family.derive_from(values, condition)
     kind = derived.pop("_kind", family.kind)
     numbers = derived.pop("_numbers", values)
     values = values | numbers | derived
     shown = {name: value for name, value in (numbers | derived).items() if not name.startswith("_")}
-    meanings = {**MEANINGS, **family.meanings}
+    meanings = {**load_meanings(), **family.meanings}
     remedies = [text for text in (_fill(remedy, values) for remedy in family.remedies) if text]
     unknown = [_fill(family.unknown, values) or "", "the numbers: the text has {} for them" * ("{}" in stated.values())]
     return ExplainedError(
