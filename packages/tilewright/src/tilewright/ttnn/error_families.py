@@ -306,7 +306,7 @@ def _in_dram(numbers: Numbers) -> Numbers:
 
 def _reserved_dram(numbers: Numbers, derived: Numbers) -> Numbers:
     """Return how much of every bank is set aside, if returning it would be enough."""
-    enough: int = derived.get("short_by_per_bank", derived.get("over_the_bank_by", 0))
+    enough = derived.get("short_by_per_bank") or derived.get("over_the_bank_by") or 0
     for chip in _chips():
         if "bank_size" in numbers and chip.banks("dram") == numbers["banks"]:
             reserved = chip.bank_bytes("dram") - numbers["bank_size"]
