@@ -78,6 +78,10 @@ def wrap(text, width):
         "2025-10-14T04:33:23.9048735Z ",
         "[1,0]<stderr>: ",
         "\x1b[31m",
+        "E ",
+        "# ",
+        "[rank0]: ",
+        "vllm  | (Worker_TP1 pid=77) ERROR 10-08 09:19:30 [v1/executor/multiproc_executor.py:671] ",
     ],
 )
 @pytest.mark.parametrize("width", [40, 80, 1000])
@@ -92,6 +96,7 @@ def test_noise_before_wrapped_lines(prefix, width):
     [
         CLASH.replace("circular", "dataflow"),
         CLASH.replace("[(x=0,y=0) - (x=7,y=7)]", "[0-0 - 7-7]"),
+        f"`tt::exception E info: E {CLASH}`",
         f"num_coresE       info:E       {CLASH}",
         f"RuntimeError('TT_THROW @ /a/b.cpp:12: tt::exception\\ninfo:\\n{CLASH}\\nbacktrace:\\n --- x')",
         f"`{CLASH}`",
@@ -153,6 +158,18 @@ def test_message_that_is_in_no_table_is_shown_with_its_condition():
     assert error.kind == "unexplained"
     assert error.message == "ttnn stopped: The moon is in phase 4"
     assert error.condition == "phase < 4"
+
+
+def test_envelope_without_a_message():
+    error = only("E  RuntimeError: TT_FATAL @ ../ttnn/cpp/matmul.cpp:272: Mt % per_core_M == 0\nfollowing 5 lines")
+    assert (error.kind, error.condition) == ("matmul_per_core_does_not_divide", "Mt % per_core_M == 0")
+    error = only("RuntimeError: TT_FATAL @ a.cpp:1: phase < 4\nfollowing 5 lines")
+    assert (error.kind, error.text) == ("unexplained", "phase < 4")
+
+
+def test_numbers_of_an_unknown_message_keep_its_words():
+    error = only(envelope("Invalid phase (4): moons=2 and tides 7, at least 3 of them"))
+    assert error.numbers == {"phase": 4, "moons": 2, "tides": 7}
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,8 @@ _INTEGER = r"(?<!\w)(?:\d{1,3}(?:,\d{3}){1,5}|\d{1,19})(?!\d)"
 _SHAPES = {
     "": _INTEGER,
     "word": r"[A-Za-z_][\w:]{0,63}",
+    "operand": r"[A-Za-z_][\w.]{0,60}(?:\(\))?",
+    "source": r"[\w./-]{1,120}\.[ch]pp:\d{1,7}",
     "path": r"[\w./:-]{1,80}",
     "memory": "DRAM|L1_SMALL|L1|TRACE",
     "decimal": r"\d{1,12}(?:\.\d{1,6})?",
@@ -29,6 +31,23 @@ _SHAPES = {
     "extents": r"(?:\w{1,20}\()?[\[({]{1,2}\d[\d, ]{0,200}[\])}]{1,2}\)?",
     "list": r"[\w, ]{1,80}",
     "phrase": r"[A-Za-z_](?:[\w\[\]().*/+' -]{0,70}?[\w\])])?",
+}
+_SMALL_WORDS = {
+    "than",
+    "to",
+    "of",
+    "at",
+    "by",
+    "is",
+    "and",
+    "or",
+    "be",
+    "least",
+    "most",
+    "only",
+    "but",
+    "got",
+    "exceed",
 }
 _TOKEN = re.compile(r"\{(\w+)(?::(\w+))?\}|(\[\?)|(\?\])|<(?:(\w+):([^<>]+)|([^<>|]+(?:\|[^<>|]+)+))>")
 
@@ -248,6 +267,13 @@ def _as_name(phrase: str) -> str:
     return re.sub(r"\W+", "_", phrase).strip("_")
 
 
+def _named_numbers(numbers: Numbers, condition: str) -> Numbers:
+    """Return the numbers of a message that is not known, by the words before them."""
+    named = re.findall(r"([A-Za-z_]\w{0,60})(?: ?\(|=|: | )(\d{1,19})\b(?!\.\d)", numbers["_text"])
+    stated = {name: int(value) for name, value in named if name not in _SMALL_WORDS}
+    return {"_numbers": stated | {"_text": numbers["_text"]}}
+
+
 def _largest_divisor(number: int, most: int) -> int:
     """Return the largest divisor of a number of tiles that is at most `most`."""
     return next((d for d in range(min(most, number, 4096), 1, -1) if number % d == 0), 1)
@@ -384,6 +410,6 @@ _DERIVATIONS: dict[str, Callable[..., Numbers]] = {
     for function in (
         _difference, _excess, _excess_of_one, _divides, _division, _bare_division, _incompatible, _stated_division,
         _stated_equality, _out_of_memory, _buffers_clash, _buffers_exceed, _next_legal_shard, _off_device, _alignment,
-        _tile_extent, _subblock, _expected_per_core, _attention, _heads, _fill_cache,
+        _tile_extent, _subblock, _expected_per_core, _attention, _heads, _fill_cache, _named_numbers,
     )
 }  # fmt: skip

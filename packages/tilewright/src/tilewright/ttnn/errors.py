@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from string import Formatter
-from typing import Any
+from typing import Any, NamedTuple
 
 from .._text import format_bytes, format_extents
 from ..errors import FileFormatError
@@ -23,12 +23,13 @@ from .error_families import Family, Numbers, compile_wording, load_families, loa
 _PREFIX = re.compile(
     r"(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?Z?[ |-]*"  # a timestamp
     r"|\[\d{1,6},\d{1,6}\]<\w{1,10}>:? ?"  # a rank of MPI
-    r"|\(\w{1,30}(?: pid=\d{1,9})?\) "  # a process of vLLM
+    r"|\[rank\d{1,4}\]: ?|\(\w{1,30}(?: pid=\d{1,9})?\) "  # a process of torch or vLLM
+    r"|[\w.-]{1,40} +\| (?=\(|ERROR|INFO|WARN)"  # a container
     r"|(?:ERROR|WARNING|INFO|CRITICAL|DEBUG) [\d:. -]{5,30}\[?[\w./-]{1,80}:\d{1,6}\] ?"  # vLLM's logger
     r"|E {2,}|E\Z|[>#|] ?|\x1b\[[\d;]{0,20}m|[ \t]+)"
 )
-_GLUED = re.compile(r"E {3,}|\x1b\[[\d;]{0,20}m|`")
-_ENVELOPE = re.compile(r"TT_(?:FATAL|THROW|ASSERT) @ \S{1,400}:\d{1,7}: ((?:(?!TT_FATAL|TT_THROW).){1,1000}?) info: ")
+_GLUED = re.compile(r"E {3,}|(?<!\S)E(?!\S)|\x1b\[[\d;]{0,20}m|`")
+_ENVELOPE = re.compile(r"TT_(?:FATAL|THROW|ASSERT) @ \S{1,400}:\d{1,7}: ")
 _LOGGED = re.compile(r"(?:TT_(?:FATAL|THROW): |\bAlways \| (?:FATAL +\| )?(?!TT_))")
 _CLASS = re.compile(r"(?:\w{3,80}: )?(?:Error: )?")  # of the program config, before the message
 _END = re.compile(r" backtrace:| \(assert\.hpp| Traceback \(most| TT_(?:FATAL|THROW) @|\. |\Z")
@@ -38,6 +39,7 @@ _HIDDEN = re.compile(r"INTERNAL: Error code: 13\b")
 _WHOLE = re.compile(r"(?P<_text>.*)", re.DOTALL)
 _WIDTH = 80
 _EMPTY_CONDITIONS = ("false", "tt::exception")
+_MAX_CONDITION = 1000  # characters
 _MAX_PREFIXES = 6  # before one line
 
 Found = tuple[Family, re.Match[str]]  # a message in a text that is one line
@@ -167,14 +169,13 @@ def find_errors(text: str, is_message: bool = False) -> ErrorReport:
     ['tensor_not_allocated']
     """
     joined, starts = _join_lines(text)
-    heads = {match.end(): "" for match in _LOGGED.finditer(joined)}
-    heads |= {match.end(): match[1] for match in _ENVELOPE.finditer(joined)}
+    heads = _find_heads(joined, starts)
     found = _find_known(joined)
     known = [match.start() for _, match in found]
-    for start, condition in heads.items():
-        following = bisect_left(known, start)
-        if following == len(known) or known[following] > start + _NEAR:
-            found.append(_explain_unknown(joined, start, condition))
+    for head in heads:
+        following = bisect_left(known, head.start)
+        if following == len(known) or known[following] > head.start + _NEAR:
+            found.append(_explain_unknown(joined, head))
     if is_message and not found:
         found = [*_match_rules(joined, 0), *_search(load_families("conditions"), joined, 0, _SHOWN)][:1]
     if not found:
@@ -204,6 +205,30 @@ def _join_lines(text: str) -> tuple[str, list[int]]:
         parts.append(part)
         at += len(part) + 1
     return " ".join(parts), starts
+
+
+class _Head(NamedTuple):
+    """Where a message begins and ends, and the condition of its envelope; without a message, that is all there is."""
+
+    start: int
+    end: int
+    condition: str = ""
+
+
+def _find_heads(joined: str, starts: Sequence[int]) -> list[_Head]:
+    """Return where messages begin, as envelopes and log lines show: whatever the message is."""
+    heads = [_Head(match.end(), _end_of(joined, match.end())) for match in _LOGGED.finditer(joined)]
+    for match in _ENVELOPE.finditer(joined):
+        begin = match.end()
+        mark = joined.find(" info: ", begin, begin + _MAX_CONDITION)
+        if mark >= 0 and "TT_FATAL @" not in joined[begin:mark]:
+            message = mark + len(" info: ")
+            heads.append(_Head(message, _end_of(joined, message), joined[begin:mark]))
+        else:  # older versions have no message; the condition ends with its line
+            line = bisect_right(starts, begin)
+            end = min(starts[line] - 1 if line < len(starts) else len(joined), _end_of(joined, begin))
+            heads.append(_Head(begin, max(begin, end), joined[begin:end]))
+    return sorted(heads)
 
 
 def _search(families: Sequence[Family], text: str, start: int = 0, end: int | None = None) -> Iterator[Found]:
@@ -238,12 +263,13 @@ def _match_rules(joined: str, start: int) -> list[Found]:
     return []
 
 
-def _explain_unknown(joined: str, start: int, condition: str) -> Found:
+def _explain_unknown(joined: str, head: _Head) -> Found:
     """Return what can be said of a message that is none of the known ones: a rule, its condition's, or itself."""
-    before = start - len(condition) - len(" info: ")
-    for found in (*_match_rules(joined, start), *_search(load_families("conditions"), joined, max(0, before), start)):
+    before = head.start - len(head.condition) - len(" info: ")
+    conditions = _search(load_families("conditions"), joined, max(0, before), head.end)
+    for found in (*_match_rules(joined, head.start), *conditions):
         return found
-    match = _WHOLE.match(joined, start, _end_of(joined, start))
+    match = _WHOLE.match(joined, head.start, head.end)
     assert match is not None  # it matches everything
     return _UNEXPLAINED, match
 
@@ -253,13 +279,13 @@ def _end_of(joined: str, start: int) -> int:
     return match.start() if match else min(len(joined), start + _SHOWN)
 
 
-def _conditions(found: list[Found], heads: Mapping[int, str]) -> dict[str, str]:
+def _conditions(found: list[Found], heads: Sequence[_Head]) -> dict[str, str]:
     """Return the condition of each message, by its text: a log states it only once, where the message is raised."""
-    ends, conditions = sorted(heads), {}
+    conditions = {}
     for _, match in found:
-        k = bisect_right(ends, match.start()) - 1
-        if k >= 0 and match.start() - ends[k] <= _NEAR and heads[ends[k]]:
-            conditions[match[0]] = heads[ends[k]]
+        k = bisect_right(heads, (match.start(), len(match.string) + 1)) - 1
+        if k >= 0 and match.start() - heads[k].start <= _NEAR and heads[k].condition:
+            conditions[match[0]] = heads[k].condition
     return conditions
 
 
@@ -330,7 +356,7 @@ _UNEXPLAINED = Family(
     (),
     "ttnn stopped: {_text}",
     "This message is none of those that tilewright explains; what it compares is in its condition.",
-    (),
+    derive=("named_numbers",),
 )
 _CAUSE_HIDDEN = Family(
     "cause_hidden",
