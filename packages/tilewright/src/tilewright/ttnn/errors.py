@@ -60,9 +60,9 @@ class ExplainedError(Finding):
     text: str = ""
     line: int = 1
     condition: str = ""
-    numbers: Numbers = field(default_factory=dict)
-    derived: Numbers = field(default_factory=dict)
-    meanings: Mapping[str, str] = field(default_factory=dict)
+    numbers: Numbers = field(default_factory=dict, hash=False)
+    derived: Numbers = field(default_factory=dict, hash=False)
+    meanings: Mapping[str, str] = field(default_factory=dict, hash=False)
     remedies: tuple[str, ...] = ()
     unknown: str = ""
 
