@@ -28,6 +28,7 @@ from .maps import (
     write_memref,
 )
 from .parsing import load_notation, parse  # noqa: F401  (for the examples)
+from .shardings import DeviceSharding
 from .tilings import MosaicTiling, OnednnTag, XlaShape, write_mosaic, write_onednn, write_xla
 from .triton import TritonType, linear_of_encoding, memory_layout_of_encoding
 from .triton_writer import write_triton
@@ -67,13 +68,14 @@ class ParsedText:
             if value.encoding.padding:
                 return self.memory_layout
             return linear_of_encoding(value.encoding, value.shape)
-        if isinstance(value, (OnednnTag, MosaicTiling, IndexMap)):
-            if self.shape is None:
+        if isinstance(value, (OnednnTag, MosaicTiling, IndexMap, DeviceSharding)):
+            shape = self.shape or self.stated_shape
+            if shape is None:
                 raise LayoutError(
                     f"{self.notation} text has no shape of its own; give it one: shape=(8, 8) in Python, --shape 8x8 on"
                     " the command line, or Shape in the explorer"
                 )
-            laid_out: LayoutLike = value.layout(self.shape)
+            laid_out: LayoutLike = value.layout(shape)
             return laid_out
         if isinstance(value, LayoutLike):
             return value
@@ -163,6 +165,8 @@ class ParsedText:
             return value.value
         if isinstance(value, MlirLayout) and self.shape is not None:
             return value.to_spec(TensorType(self.shape, None, value.memref.dtype))
+        if isinstance(value, DeviceSharding) and self.shape is not None:
+            return value.on(self.shape)
         return value
 
     @property
@@ -198,6 +202,8 @@ class ParsedText:
             return [f"{name}={text}" for name, text in value.extra]
         if isinstance(value, MlirLayout):
             return value.unplaced
+        if isinstance(value, DeviceSharding):
+            return list(value.besides)
         return [value.rest] if isinstance(value, TritonType) and value.rest else []
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Any:

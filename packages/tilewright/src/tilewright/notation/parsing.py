@@ -33,6 +33,14 @@ _TTNN = re.compile(
 )
 
 
+_SHARDING = re.compile(
+    r"\s*(?:(?:[a-z][\w.]*)?shardings?\s*[=:]\s*[\"{#N]|\"?\{\s*(?:\{\s*)?(?:devices\s*=|replicated|maximal|manual|unknown|mesh\s*\[)"
+    r"|#?sdy\.|(?:jax\.)?(?:sharding\.)?(?:(?:Named|GSPMD|SingleDevice)Sharding|(?:Abstract|Device)?Mesh|P(?:artitionSpec)?"
+    r"|DTensor(?:Spec)?|Spec)\s*\(|[\[(]\s*(?:(?:_?Strided)?Shard|Replicate|Partial|_?S)\s*\(|[\[(]\s*R\s*[\],)]"
+    r"|(?:Shard|Replicate)\s*\()"
+)
+
+
 # The notations, by name: the form of their texts, and the function that reads them, as "module.function".
 # The first form that matches decides.
 _READERS: dict[str, tuple[re.Pattern[str], str]] = {
@@ -49,6 +57,7 @@ _READERS: dict[str, tuple[re.Pattern[str], str]] = {
     "mosaic": (re.compile(r"\s*Tiling\s*\("), ".tilings.parse_mosaic"),
     "tvm": (re.compile(r"\s*(?:T\.index_map\(\s*)?lambda\b"), ".maps.parse_index_map"),
     "xla": (re.compile(r"\s*(?:pred|[sufc]\d+|bf16|f[468]e\w+)\[[\d,\s<=]*\]", re.ASCII), ".tilings.parse_xla"),
+    "sharding": (_SHARDING, ".shardings.parse_sharding"),
     "ttnn": (_TTNN, "..ttnn.text.parse_ttnn"),
     "onednn": (re.compile(r"\s*[A-Za-z]{1,12}(?:\d{1,6}[a-z])*\s*", re.ASCII), ".tilings.parse_onednn"),
 }
