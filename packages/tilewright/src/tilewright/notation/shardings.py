@@ -580,7 +580,10 @@ class _ShardingReader:
         if cursor.accept("mesh"):
             mesh = self._read_axes()
             cursor.expect(",")
-            return self._read_dimensions(mesh, "}")
+            if not cursor.accept("replicated"):
+                return self._read_dimensions(mesh, "}")
+            cursor.expect("}")
+            return _Draft(mesh)
         draft = _Draft()
         if match := cursor.match(_STATE):
             draft.besides = [match[1]] if match[1] else []
@@ -784,6 +787,8 @@ class _ShardingReader:
             if cursor.match(_ON):  # Spec(S(0)R on (8, 4))
                 items.append(("on", self._read_value(depth + 1), slice(0)))
 
+        if name in _MESHES:
+            cursor.accept(",")  # JAX prints a mesh without axes as Mesh(, axis_types=())
         cursor.items(closing, read_item, MAX_DEVICES, is_python=True)
         return self._build(name, items)
 
