@@ -68,14 +68,15 @@ class ParsedText:
             if value.encoding.padding:
                 return self.memory_layout
             return linear_of_encoding(value.encoding, value.shape)
+        if isinstance(value, DeviceSharding) and value.shape is not None:
+            return value.layout()
         if isinstance(value, (OnednnTag, MosaicTiling, IndexMap, DeviceSharding)):
-            shape = self.shape or self.stated_shape
-            if shape is None:
+            if self.shape is None:
                 raise LayoutError(
                     f"{self.notation} text has no shape of its own; give it one: shape=(8, 8) in Python, --shape 8x8 on"
                     " the command line, or Shape in the explorer"
                 )
-            laid_out: LayoutLike = value.layout(shape)
+            laid_out: LayoutLike = value.layout(self.shape)
             return laid_out
         if isinstance(value, LayoutLike):
             return value

@@ -13,16 +13,16 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
 from .._integers import ceil_div
-from .._text import TextCursor, format_extents, list_some
+from .._text import TextCursor, count_of, format_extents, list_some
 from ..display import Drawable
 from ..errors import CoordinateError, FileFormatError, LayoutError
 from ..layout import MAX_DEPTH, Box, Layout, device, with_logical_shape
-from ..memory import Coordinate, Mesh, Topology, format_steps
+from ..memory import Mesh, TileExplanation, Topology
 
 MAX_DEVICES = 1 << 20
 _MAX_LISTED = 8  # devices that are printed
@@ -42,65 +42,6 @@ class Cut(NamedTuple):
     axis: str
     size: int
     before: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class HeldElement:
-    """Which devices hold an element: the `box` of the tensor that is their part, and `inside`, the coordinate in it.
-
-    `holders` are the numbers of the devices, with their coordinates on the mesh by axis.
-
-    >>> print(parse_sharding("Mesh('x': 2, 'y': 4) P('x')").on((8, 8)).explain_element((5, 1)))
-    element   (5, 1) of 8 x 8
-    part      [4:8, 0:8] of the tensor: element (1, 1)
-    held by   device 4 at x = 1, y = 0
-    held by   device 5 at x = 1, y = 1
-    held by   device 6 at x = 1, y = 2
-    held by   device 7 at x = 1, y = 3
-    """
-
-    shape: tuple[int, ...]
-    coordinate: Coordinate
-    box: Box
-    inside: Coordinate
-    holders: tuple[tuple[int, dict[str, int]], ...]
-    besides: tuple[str, ...] = ()
-
-    def steps(self) -> list[tuple[str, str]]:
-        """Return the steps as pairs of a name and a description.
-
-        >>> parse_sharding("{maximal device=3}").on((8,)).explain_element((5,)).steps()[-1]
-        ('held by', 'device 3')
-        """
-        part = f"[{', '.join([f'{a}:{b}' for a, b in zip(self.box.offset, self.box.end, strict=True)])}]"
-        steps = [
-            ("element", f"{self.coordinate} of {format_extents(self.shape, 'a scalar')}"),
-            ("part", f"{part} of the tensor: element {self.inside}"),
-        ]
-        for number, at in self.holders[:_MAX_LISTED]:
-            place = ", ".join([f"{axis} = {index}" for axis, index in at.items()])
-            steps.append(("held by", f"device {number} at {place}" if place else f"device {number}"))
-        others = len(self.holders) - _MAX_LISTED
-        steps += [("", f"and {others} more devices")] * (others > 0)
-        return steps + [("besides", ", ".join(self.besides))] * bool(self.besides)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the explanation as plain data.
-
-        >>> parse_sharding("{maximal device=3}").on((8,)).explain_element((5,)).to_json()["devices"]
-        [{'number': 3, 'at': {}}]
-        """
-        return {
-            "shape": list(self.shape),
-            "coordinate": list(self.coordinate),
-            "part": {"offset": list(self.box.offset), "shape": list(self.box.shape)},
-            "inside": list(self.inside),
-            "devices": [{"number": number, "at": at} for number, at in self.holders],
-            "besides": list(self.besides),
-        }
-
-    def __str__(self) -> str:
-        return format_steps(self.steps())
 
 
 class _Piece(NamedTuple):
@@ -192,13 +133,13 @@ class DeviceSharding(Drawable):
         """
         return {number: tuple(part) for number, *part in zip(self.devices, *self._columns(shape), strict=True)}
 
-    def boxes(self, shape: Sequence[int] | None = None) -> dict[Box, list[Coordinate]]:
+    def boxes(self, shape: Sequence[int] | None = None) -> dict[Box, list[tuple[int, ...]]]:
         """Return the distinct parts of a tensor of `shape`, and the coordinates on the mesh of the devices with each.
 
         >>> parse_sharding("Mesh('x': 2, 'y': 2) P('y')").boxes((4,))[Box((2,), (2,))]
         [(0, 1), (1, 1)]
         """
-        result: dict[Box, list[Coordinate]] = {}
+        result: dict[Box, list[tuple[int, ...]]] = {}
         for at, *part in zip(np.ndindex(*self.mesh_shape), *self._columns(shape), strict=True):
             box = Box.between(tuple([s.start for s in part]), tuple([s.stop for s in part]))
             result.setdefault(box, []).append(at)
@@ -256,21 +197,22 @@ class DeviceSharding(Drawable):
         laid_out = Layout(tuple(modes), tuple(steps), numbers[0] @ device, copies)
         return laid_out if 0 in extents else with_logical_shape(laid_out, extents)
 
-    def explain_element(self, coordinate: Sequence[int]) -> HeldElement:
-        """Return which devices hold the element at a `coordinate` of the tensor, whose shape is known.
+    def explain_element(self, coordinate: Sequence[int]) -> TileExplanation:
+        """Return which devices hold the element at a `coordinate` of the tensor, whose shape is known, and where.
 
-        >>> parse_sharding("{devices=[2,4]<=[8]}").on((8, 8)).explain_element((5, 1)).holders
-        ((4, {'axis_0': 1, 'axis_1': 0}),)
+        >>> print(parse_sharding("Mesh('x': 2, 'y': 2) P('x')").on((8, 8)).explain_element((5, 1)))
+        element   (5, 1) of 8 x 8
+        device    2 = (1, 0) of 2 x 2: element (1, 1)
+        device    3 = (1, 1) of 2 x 2: element (1, 1)
         """
-        extents, at = self._extents(None), tuple(coordinate)
-        numbers = dict(zip(np.ndindex(*self.mesh_shape), self.devices, strict=True))
+        extents, at, numbers = self._extents(None), tuple(coordinate), np.reshape(self.devices, self.mesh_shape)
+        if len(at) != len(extents) or not all(0 <= c < n for c, n in zip(at, extents, strict=True)):
+            raise CoordinateError(f"coordinate {at} is outside shape {list(extents)}")
         for box, places in self.boxes().items():
-            inside = tuple([c - a for c, a in zip(at, box.offset, strict=False)])
-            if len(at) == len(extents) and all(0 <= c < n for c, n in zip(inside, box.shape, strict=True)):
-                names = [name for name, _ in self.axes]
-                holders = [(numbers[place], dict(zip(names, place, strict=True))) for place in places]
-                return HeldElement(extents, at, box, inside, tuple(holders), self.besides)
-        raise CoordinateError(f"coordinate {at} is outside shape {list(extents)}")
+            inside = tuple([c - start for c, start in zip(at, box.offset, strict=True)])
+            if all(0 <= c < n for c, n in zip(inside, box.shape, strict=True)):
+                holders = tuple([(int(numbers[place]), place or (0,), inside) for place in places])
+        return TileExplanation(extents, self.mesh_shape or (1,), at, holders, "device")
 
     def __str__(self) -> str:
         return self.text or repr(self)
@@ -395,15 +337,13 @@ class _Placement(NamedTuple):
 
 @dataclass
 class _Draft:
-    """A sharding as its text has it, whose mesh may be elsewhere: a value, or the symbol of one."""
+    """A sharding as its text has it, whose mesh may be elsewhere: a mesh, or the symbol of one."""
 
     mesh: _MeshText | str | None = None
     rank: int = 0
     is_prefix: bool = True
-    cuts: list[tuple[int, str, int | None, int]] = field(default_factory=list)  # dimension, axis, size, before
-    uncut: list[str] = field(default_factory=list)  # other axes that are mentioned
+    cuts: list[Cut] = field(default_factory=list)  # of size 0 if it is that of the axis
     placements: list[_Placement] | None = None  # of DTensor, for each axis
-    orders: dict[int, list[int]] = field(default_factory=dict)  # of DTensor, the axes by dimension, if they are stated
     shape: tuple[int, ...] | None = None
     besides: list[str] = field(default_factory=list)
 
@@ -414,33 +354,37 @@ class _Word(str):
     __slots__ = ()
 
 
+_Items: TypeAlias = "list[tuple[Any, Any, slice]]"  # a keyword or key, a value, and where the text has them
+
+
 class _Node(NamedTuple):
-    """A call, or a bracket as its name, with the items in it: a keyword or key, a value, and its text."""
+    """A call, or a bracket as its name, with the items in it."""
 
     name: str
-    items: list[tuple[Any, Any, slice]]
+    items: _Items
 
     @property
     def values(self) -> list[Any]:
         return [value for _, value, _ in self.items]
 
 
-_PREFIX = re.compile(r"(?:[A-Za-z_][\w.]{0,60})?shardings?\s*[=:]\s*(?!<)", re.ASCII)
-_STATE = re.compile(r"(?:(replicated|manual|unknown|unreduced)(?!\w)|(?:maximal\s+)?device\s*=)")
-_ATTRIBUTE = re.compile(r",?\s*(?:(shard_as\s+\d{1,9}|shard_like\s+\d{1,9})|metadata\s*=)")
+_PREFIX = re.compile(r"(?:[A-Za-z_][\w.]{0,60})?shardings?\s*[=:]\s*", re.ASCII)
 _HLO = re.compile(r"\{\s*(?:devices|maximal|replicated|manual|unknown|unreduced|mesh|\{)")
+_STATE = re.compile(r"(replicated|manual|unknown|unreduced)(?!\w)|(?:maximal\s+)?device\s*=")
+_ATTRIBUTE = re.compile(r"(shard_as\s+\d{1,9}|shard_like\s+\d{1,9})|metadata\s*=")
+_BRACKET = re.compile(r"[\[(]")
 _KINDS = re.compile(r"replicated|manual|unreduced")
 _AXIS = re.compile(r"\"([^\"\s]{1,100})\"|'([^'\s]{1,100})'|([A-Za-z_][\w.-]{0,99})", re.ASCII)
-_SYMBOL = re.compile(r"@([\w.$-]{1,100})", re.ASCII)
+_SYMBOL = re.compile(r"@[\w.$-]{1,100}", re.ASCII)
 _PRIORITY = re.compile(r"p(\d{1,9})(?!\w)", re.ASCII)
 _STRING = re.compile(r"\"([^\"\n]*)\"|'([^'\n]*)'")
 _NUMBER = re.compile(r"-?\d{1,18}(?![\w.])", re.ASCII)
 _WORD = re.compile(r"[A-Za-z_][\w.]*|<[^<>\n]{1,100}>|-?\.?\d[\w.+-]*", re.ASCII)
 _PLACEMENT = re.compile(
-    r"(?:Shard|S|(?P<strided>_StridedShard|_S))\(\s*(?:dim\s*=\s*)?(?P<dimension>-?\d{1,3})\s*"
-    r"(?:,\s*(?:(?:sf|split_factor)\s*=\s*)?(?P<factor>\d{1,9})\s*)?\)(?:\[(?P<order>\d{1,3})\])?"
+    r"(?:Shard|S|(_StridedShard|_S))\(\s*(?:dim\s*=\s*)?(-?\d{1,3})\s*"
+    r"(?:,\s*(?:(?:sf|split_factor)\s*=\s*)?(\d{1,9})\s*)?\)(?:\[(\d{1,3})\])?"
     r"|Replicate\(\s*\)|R(?=\s*(?:[\])},RSP_]|on\b|\Z))"
-    r"|(?P<partial>Partial\([\w=' ]{0,40}\)|P\((?:sum|avg|product|min|max|band|bor|bxor|premul_sum)\))",
+    r"|(Partial\([\w=' ]{0,40}\)|P\((?:sum|avg|product|min|max|band|bor|bxor|premul_sum)\))",
     re.ASCII,
 )
 _TENSOR = re.compile(r"(unknown dtype|[a-z]\w{0,20})(unknown shape(?=\()|(?=\[[\d, ]*\]\())", re.ASCII)
@@ -450,80 +394,63 @@ _SHARDINGS = ("NamedSharding", "GSPMDSharding", "SingleDeviceSharding", "DTensor
 _EXAMPLES = '{devices=[2,4]<=[8]}, #sdy.sharding<@mesh, [{"x"}]>, NamedSharding(...), [Shard(0), Replicate()]'
 
 
-def parse_sharding(text: str, mesh: str | Mapping[str, int] | None = None) -> DeviceSharding:
+def parse_sharding(text: str, mesh: str | Mapping[str, int] = "") -> DeviceSharding:
     """Return the sharding that a `text` of XLA, Shardy, JAX or DTensor describes.
 
     `mesh` is its mesh, if the text does not have it: the sizes of the axes by name, or the text of a mesh.
 
     >>> parse_sharding("P('x', None)", {"x": 2, "y": 4}).cuts
     (Cut(dimension=0, axis='x', size=2, before=1),)
-    >>> parse_sharding('sdy.mesh @mesh = <["x"=8]> #sdy.sharding<@mesh, [{"x":(2)4}, {?}]>').besides
+    >>> parse_sharding('#sdy.sharding<@mesh, [{"x":(2)4}, {?}]>', 'sdy.mesh @mesh = <["x"=8]>').besides
     ('dimension 1 is open',)
     """
-    reader = _ShardingReader(text)
-    if isinstance(mesh, str):
-        return reader.read(_ShardingReader(mesh).read_mesh())
-    return reader.read(None if mesh is None else _MeshText(tuple(mesh.items())))
+    if not isinstance(mesh, str):
+        mesh = f"Mesh({', '.join([f'{name!r}: {size}' for name, size in mesh.items()])})"
+    return _ShardingReader(f"{mesh} {text}".strip()).read()
 
 
 class _ShardingReader:
     """Reads the items of a text at a cursor."""
 
     def __init__(self, text: str) -> None:
-        self.text = text.strip()
-        self.cursor = TextCursor(re.sub(r'\\+(?:22|")', '"', self.text), "a sharding")  # in a string of MLIR
-        self.meshes: dict[str, _MeshText] = {}
+        self.text = text
+        self.cursor = TextCursor(re.sub(r'\\+(?:22|")', '"', text), "a sharding")  # quotes in a string of MLIR
+        self.symbols: dict[str, _MeshText] = {}
 
-    def read_mesh(self) -> _MeshText:
-        """Return the mesh that is the entire text."""
-        mesh = self._read_item()
-        self.cursor.expect_end()
-        return mesh if isinstance(mesh, _MeshText) else _refuse("expected a mesh, such as Mesh('x': 2, 'y': 4)")
-
-    def read(self, mesh: _MeshText | None) -> DeviceSharding:
+    def read(self) -> DeviceSharding:
         """Return the sharding in the text."""
-        found: _Draft | None = None
-        while not self.cursor.at_end():
-            item = self._read_item()
-            if isinstance(item, _MeshText) and mesh is None:
-                mesh = item
-            elif isinstance(item, _Draft) and found is None:
-                found = item
-            elif item is not None:
-                _refuse(f"this text has two {'meshes' if isinstance(item, _MeshText) else 'shardings'}; paste one")
-            if not self.cursor.accept(","):
-                self.cursor.accept(";")
-        if found is None:
-            _refuse(
-                f"this text has {'no sharding' if mesh is None else 'a mesh, but no sharding'}, such as {_EXAMPLES}"
-            )
-        return self._finish(found, mesh)
+        cursor, found = self.cursor, list[Any]()
+        while not cursor.at_end():
+            cursor.match(_PREFIX)
+            is_quoted = cursor.accept('"')
+            found.append(self._read_item())
+            if is_quoted:
+                cursor.expect('"')
+            if not cursor.accept(","):
+                cursor.accept(";")
+        meshes = [item for item in found if isinstance(item, _MeshText)]
+        drafts = [item for item in found if isinstance(item, _Draft)]
+        if len(drafts) != 1 or len(meshes) > 1:
+            counts = f"{count_of(len(drafts), 'sharding')} and {count_of(len(meshes), 'mesh')}"
+            _refuse(f"expected one sharding, and its mesh, such as {_EXAMPLES}; this text has {counts}")
+        return self._finish(drafts[0], meshes[0] if meshes else None)
 
     def _finish(self, draft: _Draft, mesh: _MeshText | None) -> DeviceSharding:
         """Return a sharding on its own mesh, or on the one that was found elsewhere."""
-        own = draft.mesh
-        if isinstance(own, str):
-            own = self.meshes.get(own, mesh)
-        elif own is not None and mesh is not None:
+        is_replicated = draft.besides[:1] == ["replicated"]
+        if isinstance(draft.mesh, _MeshText) and mesh is not None:
             _refuse("this sharding has a mesh of its own, but the text has another one; leave that out")
-        own = own or mesh
-        if own is None and draft.besides[:1] == ["replicated"]:
-            own = _MeshText((), ())
-        elif own is None:
-            names = list(dict.fromkeys([axis for _, axis, _, _ in draft.cuts])) or ["x"]
-            example = f"Mesh({', '.join([f'{name!r}: 2' for name in names])})"
-            if isinstance(draft.mesh, str):
-                example = f"sdy.mesh @{draft.mesh} = <[" + ", ".join([f'"{name}"=2' for name in names]) + "]>"
-            elif draft.placements is not None:
-                example = f"DeviceMesh(({'2, ' * len(draft.placements)}), 'cpu')"
-            _refuse(f"this sharding does not state its mesh; put it before, as in {example}, with its own sizes")
-        elif draft.besides[:1] == ["replicated"]:
-            del draft.besides[0]
+        own = self.symbols.get(draft.mesh, mesh) if isinstance(draft.mesh, str) else draft.mesh or mesh
+        if own is None and not is_replicated:
+            _refuse(
+                "this sharding does not state the sizes of its mesh; put them before it, as in Mesh('x': 2, 'y': 4)"
+                " P('x'), sdy.mesh @mesh = <[\"x\"=2]> #sdy.sharding<...> or DeviceMesh((2, 4), 'cpu') [Shard(0), R]"
+            )
+        elif own is not None and is_replicated and own.numbers != ():
+            del draft.besides[0]  # the mesh has the devices
+        own = own or _MeshText((), ())
         sizes = dict(own.axes)
-        for axis in [*draft.uncut, *[axis for _, axis, _, _ in draft.cuts]]:
-            if axis not in sizes:
-                _refuse(f"the mesh has no axis {axis!r}, only {', '.join(sizes) or 'none'}")
-        cuts = [Cut(k, axis, sizes[axis] if size is None else size, before) for k, axis, size, before in draft.cuts]
+        cuts = [cut if cut.size else cut._replace(size=sizes.get(cut.axis, 1)) for cut in draft.cuts]
         if draft.placements is not None:
             cuts = _place(draft, own.axes)
         return DeviceSharding(
@@ -532,61 +459,42 @@ class _ShardingReader:
         )
 
     def _read_item(self) -> _MeshText | _Draft | None:
-        """Return the next mesh or sharding; None after the definition of a symbol."""
-        cursor = self.cursor
-        cursor.match(_PREFIX)
-        is_quoted = cursor.accept('"')
-        item: Any = None
+        """Return the next mesh or sharding; None for the definition of a symbol."""
+        cursor, start = self.cursor, self.cursor.skip_space()
         if cursor.accept("sdy.mesh"):
             symbol = self._read_symbol()
             cursor.expect("=", "<")
-            self.meshes[symbol] = self._read_axes()
-            cursor.expect(">")
-        elif cursor.accept("#sdy.sharding_per_value"):
+            self.symbols[symbol] = self._read_axes(">")
+            return None
+        if cursor.accept("#sdy.sharding_per_value"):
             cursor.expect("<", "[")
-            item = self._choose(cursor.items("]", self._read_shardy, MAX_DEVICES))
+            draft = _only(cursor.items("]", self._read_shardy, MAX_DEVICES))
             cursor.expect(">")
-        elif cursor.accept("#sdy.sharding"):
-            item = self._read_shardy()
-        elif cursor.peek("{"):
-            item = self._read_hlo()
-        elif cursor.accept("@ mesh:"):  # as DTensor prints an operation
-            item = self._build("Mesh", [(None, self._read_value(0), slice(0))])
-        else:
-            start = cursor.skip_space()
-            item = self._read_value(0)
-            if isinstance(item, list):
-                item = _Draft(placements=item)
-            elif not isinstance(item, (_MeshText, _Draft)):
-                cursor.at = start
-                cursor.fail(f"a sharding, such as {_EXAMPLES}, or a mesh")
-        if is_quoted:
-            cursor.expect('"')
-        checked: _MeshText | _Draft | None = item
-        return checked
-
-    def _choose(self, shardings: list[_Draft]) -> _Draft:
-        if len(shardings) != 1:
-            _refuse(f"this text has the shardings of {len(shardings)} values; paste one of them")
-        return shardings[0]
+            return draft
+        if cursor.accept("#sdy.sharding"):
+            return self._read_shardy()
+        is_mesh = cursor.accept("@ mesh:")  # as DTensor prints operations
+        item = self._read_value(0)
+        item = self._build("Mesh", [(None, item, slice(0))]) if is_mesh else item
+        item = _Draft(placements=item) if isinstance(item, list) else item
+        if not isinstance(item, (_MeshText, _Draft)):
+            cursor.at = start
+            cursor.fail(f"a sharding, such as {_EXAMPLES}, or a mesh")
+        return item
 
     # XLA: {devices=[2,1,4]<=[2,4]T(1,0) last_tile_dim_replicate}
 
     def _read_hlo(self, is_element: bool = False) -> _Draft:
-        cursor = self.cursor
+        cursor, draft = self.cursor, _Draft()
         cursor.expect("{")
         if cursor.peek("{") and not is_element:
-            return self._choose(cursor.items("}", lambda: self._read_hlo(True), MAX_DEVICES))
+            return _only(cursor.items("}", lambda: self._read_hlo(True), MAX_DEVICES))
         if cursor.accept("mesh"):
-            mesh = self._read_axes()
-            cursor.expect(",")
+            draft.mesh = self._read_axes(",")
             if not cursor.accept("replicated"):
-                return self._read_dimensions(mesh, "}")
-            cursor.expect("}")
-            return _Draft(mesh)
-        draft = _Draft()
-        if match := cursor.match(_STATE):
-            draft.besides = [match[1]] if match[1] else []
+                return self._read_dimensions(draft.mesh, "}")
+        elif match := cursor.match(_STATE):
+            draft.besides += [match[1]] if match[1] else []
             if match[1] != "replicated":
                 draft.mesh = _MeshText((), () if match[1] else (self._read_device(),))
         else:
@@ -597,40 +505,34 @@ class _ShardingReader:
         cursor.expect("}")
         return draft
 
-    def _read_device(self) -> int:
-        return self.cursor.integer("the number of a device", 2**31 - 1)
-
     def _read_tiles(self, draft: _Draft) -> None:
         """Read how many parts each dimension has, and which devices hold them."""
-        cursor, kinds = self.cursor, [""][1:]
+        cursor, kinds, pieces = self.cursor, list[str](), None
         tiles = cursor.integers("[", "]")
         count = _count_devices(tiles)
-        iota, numbers = None, ()
         if cursor.accept("<="):
             iota = self._read_iota(count)
+            pieces = _refine(tiles, *iota)
+            numbers = _order_devices(*iota) if pieces is None else tuple(range(count))
         else:
-            numbers = self._read_devices(count)
+            numbers = self._read_devices()
         if cursor.accept("last_tile_dim_replicate"):
             kinds = ["replicated"]
         elif cursor.accept("last_tile_dims"):
             cursor.expect("=", "{")
             kinds = cursor.items("}", lambda: cursor.take(_KINDS, "replicated, manual or unreduced"))
-        if len(kinds) > len(tiles):
-            cursor.fail(f"at most {len(tiles)} last_tile_dims")
         draft.rank, draft.is_prefix = len(tiles) - len(kinds), False
-        factors = None if iota is None else _refine(tiles, *iota)
-        if factors is None:
-            numbers = numbers if iota is None else _order_devices(*iota)
-            factors = [[(k, size)] if size > 1 else [] for k, size in enumerate(tiles)]
-        else:
-            numbers = tuple(range(count))
-        flat = [(owner, k, place, size) for k, own in enumerate(factors) for place, (owner, size) in enumerate(own)]
-        names = {part: f"axis_{j}" for j, part in enumerate(sorted(flat, key=lambda part: part[:2]))}
-        draft.mesh = _MeshText(tuple([(name, part[3]) for part, name in names.items()]), numbers)
-        draft.cuts = [(part[1], names[part], part[3], 1) for part in flat if part[1] < draft.rank]
-        for k, kind in enumerate(kinds, draft.rank):
-            along = ", ".join([names[part] for part in flat if part[1] == k])
-            draft.besides += [f"{kind} along {along}"] * (kind != "replicated" and bool(along))
+        if draft.rank < 0:
+            _refuse(f"{len(kinds)} last_tile_dims are more than the {len(tiles)} of devices=[...]")
+        if pieces is None:
+            pieces = [(k, k, size) for k, size in enumerate(tiles) if size > 1]
+        order = sorted(range(len(pieces)), key=lambda j: pieces[j][0])
+        names = {j: f"axis_{at}" for at, j in enumerate(order)}
+        draft.mesh = _MeshText(tuple([(names[j], pieces[j][2]) for j in order]), numbers)
+        draft.cuts = [Cut(k, names[j], size) for j, (_, k, size) in enumerate(pieces) if k < draft.rank]
+        for j, (_, k, _) in enumerate(pieces):
+            if k >= draft.rank and kinds[k - draft.rank] != "replicated":
+                draft.besides.append(f"{kinds[k - draft.rank]} along {names[j]}")
 
     def _read_iota(self, count: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return the dimensions that the device numbers are counted along, and their order."""
@@ -638,65 +540,50 @@ class _ShardingReader:
         extents = cursor.integers("[", "]")
         order = cursor.integers("(", ")") if cursor.accept("T") else tuple(range(len(extents)))
         if _count_devices(extents) != count or sorted(order) != list(range(len(extents))):
-            _refuse(f"{format_extents(extents)} devices in the order {list(order)} are not the {count} of the tiles")
+            _refuse(f"{format_extents(extents)} devices in the order {list(order)} are not {count} devices")
         return extents, order
 
-    def _read_devices(self, count: int, opening: str = "", closing: str = "") -> tuple[int, ...]:
-        self.cursor.expect(opening)
+    def _read_device(self) -> int:
+        return self.cursor.integer("the number of a device", 2**31 - 1)
+
+    def _read_devices(self) -> tuple[int, ...]:
         numbers = [self._read_device()]
-        while len(numbers) < count and self.cursor.accept(","):
+        while self.cursor.accept(","):
             numbers.append(self._read_device())
-        if len(numbers) < count:
-            self.cursor.fail(f"{count} devices, got {len(numbers)}; expected another")
-        self.cursor.expect(closing)
         return tuple(numbers)
 
-    # Shardy: #sdy.sharding<@mesh, [{"x"}, {"y":(1)2, ?}p1], replicated={"z"}>, and XLA's {mesh[x=2,y=4], [{x}, {y}]}
+    # Shardy: #sdy.sharding<@mesh, [{"x"}, {"y":(1)2, ?}p1], replicated={"z"}>, and XLA's {mesh['x'=2], [{'x'}]}
 
     def _read_symbol(self) -> str:
-        return self.cursor.take(_SYMBOL, "the symbol of a mesh, such as @mesh")[1:]
+        return self.cursor.take(_SYMBOL, "the symbol of a mesh, such as @mesh")
 
-    def _read_name(self) -> str:
-        match = self.cursor.match(_AXIS)
-        return match[1] or match[2] or match[3] if match else self.cursor.fail("the name of an axis")
-
-    def _read_axes(self) -> _MeshText:
+    def _read_axes(self, closing: str) -> _MeshText:
         """Return a mesh: ["x"=2, "y"=4], device_ids=[...]."""
         cursor = self.cursor
-
-        def read_axis() -> tuple[str, int]:
-            name = self._read_name()
-            cursor.expect("=")
-            return name, cursor.integer("the devices along an axis")
-
         cursor.expect("[")
-        axes = tuple(cursor.items("]", read_axis))
+        axes = tuple([(cut.axis, cut.size) for cut in cursor.items("]", lambda: self._read_axis("="))])
         count, start = _count_devices([size for _, size in axes]), cursor.at
         numbers = tuple(range(count)) if axes else ()
         if cursor.accept(",") and cursor.accept("device_ids"):
             cursor.expect("=")
-            if cursor.accept("(["):
-                cursor.at -= 1
-                numbers = _order_devices(*self._read_iota(count))
-                cursor.expect(")")
-            else:
-                numbers = self._read_devices(count, *("()" if cursor.peek("(") else "[]"))
+            bracket = cursor.take(_BRACKET, "'[' or '('")
+            is_iota = bracket == "(" and cursor.peek("[")
+            numbers = _order_devices(*self._read_iota(count)) if is_iota else self._read_devices()
+            cursor.expect("]" if bracket == "[" else ")")
         else:
             cursor.at = start
+        cursor.expect(closing)
         return _MeshText(axes, numbers, () if numbers else ("replicated",))
 
     def _read_shardy(self) -> _Draft:
-        cursor = self.cursor
+        cursor, mesh = self.cursor, None
         cursor.expect("<")
-        mesh: _MeshText | str
         if cursor.accept("mesh"):
             cursor.expect("<")
-            mesh = self._read_axes()
-            cursor.expect(">")
-        else:
-            mesh = self._read_symbol()
+            mesh = self._read_axes(">")
+        symbol = mesh or self._read_symbol()
         cursor.expect(",")
-        return self._read_dimensions(mesh, ">")
+        return self._read_dimensions(symbol, ">")
 
     def _read_dimensions(self, mesh: _MeshText | str, closing: str) -> _Draft:
         """Return the sharding from the axes of each dimension on, up to its end."""
@@ -704,11 +591,11 @@ class _ShardingReader:
 
         def read_dimension() -> None:
             cursor.expect("{")
-            for axis in cursor.items("}", lambda: None if cursor.accept("?") else self._read_axis()):
-                if axis is None:
+            for cut in cursor.items("}", lambda: None if cursor.accept("?") else self._read_axis(":")):
+                if cut is None:
                     draft.besides.append(f"dimension {draft.rank} is open")
                 else:
-                    draft.cuts.append((draft.rank, *axis))
+                    draft.cuts.append(cut._replace(dimension=draft.rank))
             if match := cursor.match(_PRIORITY):
                 draft.besides.append(f"dimension {draft.rank} has priority {match[1]}")
             draft.rank += 1
@@ -717,40 +604,41 @@ class _ShardingReader:
         cursor.items("]", read_dimension)
         while not cursor.accept(closing):
             cursor.expect(",")
+            start = cursor.skip_space()
             if cursor.accept("metadata"):
-                cursor.expect("=")
-                draft.besides.append(f"metadata={cursor.raw()}")
-                continue
-            kind = cursor.take(_KINDS, repr(closing))
-            cursor.expect("=", "{")
-            start = cursor.at
-            draft.uncut += [name for name, _, _ in cursor.items("}", self._read_axis)]
-            draft.besides.append(f"{kind}={{{cursor.text[start : cursor.at]}")
+                cursor.raw()
+            else:
+                cursor.take(_KINDS, repr(closing))
+                cursor.expect("=", "{")
+                cursor.items("}", lambda: self._read_axis(":"))
+            draft.besides.append(cursor.text[start : cursor.at])
         return draft
 
-    def _read_axis(self) -> tuple[str, int | None, int]:
-        """Return the name of an axis; of a part of it, as "x":(2)4, the size and what is before it as well."""
-        cursor, name = self.cursor, self._read_name()
-        if not cursor.accept(":"):
-            return name, None, 1
-        cursor.expect("(")
-        before = cursor.integer()
-        cursor.expect(")")
-        return name, cursor.integer(), before
+    def _read_axis(self, sign: str) -> Cut:
+        """Return an axis with its size, as in "x"=8, or a part of one, as in "x":(2)4; of size 0 if there is none."""
+        cursor = self.cursor
+        match, before = cursor.match(_AXIS), 1
+        name = match[1] or match[2] or match[3] if match else cursor.fail("the name of an axis")
+        if not cursor.accept(sign):
+            return Cut(0, name, 0) if sign == ":" else cursor.fail("'='")
+        if sign == ":":
+            cursor.expect("(")
+            before = cursor.integer()
+            cursor.expect(")")
+        return Cut(0, name, cursor.integer("the devices along an axis"), before)
 
     # JAX and DTensor, as Python prints them
 
     def _read_value(self, depth: int) -> Any:
         """Return a value of Python: a mesh, a sharding, a list of placements, a number, a string, a word, a node."""
-        cursor = self.cursor
+        cursor, placements = self.cursor, []
         if depth > MAX_DEPTH:
             cursor.fail(f"at most {MAX_DEPTH} levels")
-        placements = []
         while match := cursor.match(_PLACEMENT):
-            if (match["factor"] is None) != (match["strided"] is None):
-                cursor.fail("a split factor in _StridedShard, and in no other placement")
-            dimension, factor, order = (match[k] and int(match[k]) for k in ("dimension", "factor", "order"))
-            placements.append(_Placement(dimension, factor or 1, order, match["partial"] or ""))
+            if (match[1] is None) != (match[3] is None):
+                cursor.fail("a split factor for _StridedShard, and for no other placement, before")
+            dimension, factor, order = [None if match[k] is None else int(match[k]) for k in (2, 3, 4)]
+            placements.append(_Placement(dimension, factor or 1, order, match[5] or ""))
         if placements:
             return placements
         if cursor.peek("{") and _HLO.match(cursor.text, cursor.at):
@@ -762,7 +650,7 @@ class _ShardingReader:
             return match[1] or match[2] or ""
         if match := cursor.match(_NUMBER):
             return int(match[0])
-        if match := cursor.match(_TENSOR):  # f32[8, 4](S(0)R), a part of Spec(...)
+        if match := cursor.match(_TENSOR):  # f32[8, 4](S(0)R), in Spec(...)
             shape = None if match[2] else cursor.integers("[", "]")
             cursor.expect("(")
             placements = self._read_items("(", ")", depth)
@@ -770,7 +658,7 @@ class _ShardingReader:
                 cursor.fail("placements before")
             return _Draft(placements=placements, shape=shape, besides=[match[1]])
         name = cursor.take(_WORD, "a value")
-        if not name[-1].isalnum() or not cursor.accept("("):
+        if not cursor.accept("("):
             return None if name == "None" else _Word(name)
         return self._read_items(name.rpartition(".")[2], ")", depth)
 
@@ -792,7 +680,7 @@ class _ShardingReader:
         cursor.items(closing, read_item, MAX_DEVICES, is_python=True)
         return self._build(name, items)
 
-    def _build(self, name: str, items: list[tuple[Any, Any, slice]]) -> Any:
+    def _build(self, name: str, items: _Items) -> Any:
         if name in _MESHES:
             return self._build_mesh(items)
         if name in ("P", "PartitionSpec"):
@@ -803,150 +691,130 @@ class _ShardingReader:
             return [placement for _, value, _ in items for placement in value]
         return _Node(name, items)
 
-    def _spell(self, key: object, span: slice) -> str:
-        """Return an item that has no meaning here, as the text has it."""
-        return self.cursor.text[span]
-
-    def _build_mesh(self, items: list[tuple[Any, Any, slice]]) -> _MeshText:
+    def _build_mesh(self, items: _Items) -> _MeshText:
         axes: list[tuple[str, int]] = []
         names: list[str] = []
-        sizes: tuple[int, ...] | None = None
-        numbers: tuple[int, ...] | None = None
-        strides: tuple[int, ...] | None = None
-        besides = []
+        besides: list[str] = []
+        sizes: tuple[int, ...] = ()
+        numbers = strides = None
         for key, value, span in items:
-            inner = value.items if isinstance(value, _Node) and value.name in ("(", "[") else []
-            if isinstance(value, int) and isinstance(key, str) and not isinstance(key, _Word):
+            inner = value.items if isinstance(value, _Node) else []
+            if isinstance(value, int) and type(key) is str:  # 'x': 2
                 axes.append((key, value))
             elif inner and all(isinstance(k, _Word) and isinstance(n, int) for k, n, _ in inner):
                 axes += [(str(k), n) for k, n, _ in inner]  # (dp=2, tp=4)
-            elif inner and all(type(n) is str for _, n, _ in inner):
-                names = [n for _, n, _ in inner]
-            elif key in ("stride", "strides"):
+            elif inner and all(type(n) is str for n in value.values):
+                names = value.values
+            elif key == "stride":
                 strides = _flatten(value)[1]
-            elif isinstance(value, _Node) and value.name == "(" and all(isinstance(n, int) for _, n, _ in inner):
-                sizes = tuple([n for _, n, _ in inner])
+            elif isinstance(value, _Node) and value.name == "(" and all(isinstance(n, int) for n in value.values):
+                sizes = tuple(value.values)
             elif isinstance(value, _Node) and value.name in ("[", "array", "tensor"):
                 sizes, numbers = _flatten(value)
             elif value is not None:
-                besides.append(self._spell(key, span))
-        if sizes and names and len(names) != len(sizes):
-            _refuse(f"a mesh of {format_extents(sizes)} has {len(sizes)} axes, got the names {', '.join(names)}")
-        if sizes:
-            axes += zip(names or [f"axis_{k}" for k in range(len(sizes))], sizes, strict=True)
-        if strides is not None and numbers is None:
-            if len(strides) != len(axes):
-                _refuse(f"a mesh of {len(axes)} axes has as many strides, got {list(strides)}")
-            _count_devices([size for _, size in axes])
+                besides.append(self.cursor.text[span])
+        axes += zip(names or [f"axis_{k}" for k in range(len(sizes))], sizes, strict=False)
+        if len(names or sizes) != len(sizes) or len(strides or axes) != len(axes):
+            _refuse(f"a mesh of {count_of(len(axes), 'axis')} has as many names and strides")
+        if strides is not None and numbers is None and _count_devices([size for _, size in axes]):
             numbers = (0,)
             for (_, size), stride in zip(axes, strides, strict=True):
                 numbers = tuple([number + k * stride for number in numbers for k in range(size)])
         return _MeshText(tuple(axes), numbers, tuple(besides))
 
-    def _build_spec(self, items: list[tuple[Any, Any, slice]]) -> _Draft:
+    def _build_spec(self, items: _Items) -> _Draft:
         draft = _Draft()
         for key, value, span in items:
-            text = self._spell(key, span)
-            entries = value.values if isinstance(value, _Node) else [value]
-            if key is not None:  # unreduced={'y'}
-                entries = (
-                    entries[0].values if entries and isinstance(entries[0], _Node) else entries
-                )  # frozenset({'y'})
-                draft.uncut += [entry for entry in entries if type(entry) is str]
+            entries, text = value.values if isinstance(value, _Node) else [value], self.cursor.text[span]
+            if key in ("unreduced", "reduced"):
                 draft.besides.append(text)
-                if key not in ("unreduced", "reduced") or not all(type(entry) is str for entry in entries):
-                    _refuse(f"expected unreduced or reduced with the names of axes in a PartitionSpec, got {text:.40}")
                 continue
-            if isinstance(value, _Word) and value.endswith("UNCONSTRAINED"):
+            if key is None and isinstance(value, _Word) and value.endswith("UNCONSTRAINED"):
                 draft.besides.append(f"dimension {draft.rank} is unconstrained")
-            elif all(type(entry) is str for entry in entries):
-                draft.cuts += [(draft.rank, entry, None, 1) for entry in entries]
-            elif value is not None:
+            elif key is None and all(type(entry) is str for entry in entries):
+                draft.cuts += [Cut(draft.rank, entry, 0) for entry in entries]
+            elif key is not None or value is not None:
                 _refuse(f"expected None or the names of axes in a PartitionSpec, got {text:.40}")
             draft.rank += 1
         return draft
 
-    def _build_sharding(self, name: str, items: list[tuple[Any, Any, slice]]) -> _Draft:
-        drafts: list[_Draft] = []
-        meshes: list[_MeshText] = []
-        shape, orders, besides = None, dict[int, list[int]](), list[str]()
-        items = [
-            part
-            for item in items
-            for part in (item[1].items if isinstance(item[1], _Node) and item[1].name == "TensorMeta" else [item])
-        ]
+    def _build_sharding(self, name: str, items: _Items) -> _Draft:
+        drafts, meshes, besides, order = list[_Draft](), list[_MeshText](), list[str](), dict[int, int]()
+        shape: tuple[int, ...] | None = None
         for key, value, span in items:
+            text = self.cursor.text[span]
             if isinstance(value, _MeshText):
                 meshes.append(value)
-            elif isinstance(value, _Draft):
-                drafts.append(value)
-            elif isinstance(value, list):
-                drafts.append(_Draft(placements=value))
+            elif isinstance(value, (_Draft, list)):
+                drafts.append(value if isinstance(value, _Draft) else _Draft(placements=value))
+            elif isinstance(value, _Node) and value.name == "TensorMeta":
+                items.extend(value.items)  # which are next
             elif key in ("on", "shape"):
-                shape = _flatten(value.values[0] if isinstance(value, _Node) and value.name == "Size" else value)[1]
+                shape = _flatten(value)[1]
             elif key == "shard_order" and isinstance(value, _Node):
                 for entry in value.values:
-                    fields = {k: v for k, v, _ in entry.items} if isinstance(entry, _Node) else {}
-                    orders[_flatten(fields.get("tensor_dim"))[1][0]] = list(_flatten(fields.get("mesh_dims"))[1])
+                    axes = _flatten(entry.values[-1] if isinstance(entry, _Node) and entry.items else entry)[1]
+                    order |= {axis: place for place, axis in enumerate(axes)}
             elif name == "SingleDeviceSharding" and key in ("device", None):
-                number = re.search(r"(?:id=|_)(\d{1,9})(?!\w)", self.cursor.text[span])
+                number = re.search(r"(?:id=|_)(\d{1,9})(?!\w)", text)
                 if number is None:
-                    _refuse(
-                        f"expected the number of a device, such as CpuDevice(id=0), got {self._spell(key, span):.40}"
-                    )
-                meshes.append(_MeshText((), (int(number[1]),)))
-                drafts.append(_Draft())
-                besides.append(self._spell(key, span))
-            elif key == "local_tensor":
-                besides.append("local_tensor")
+                    _refuse(f"expected the number of a device, as in CpuDevice(id=0), got {text:.40}")
+                drafts.append(_Draft(_MeshText((), (int(number[1]),))))
+                besides.append(text)
             elif value is not None:
-                besides.append(self._spell(key, span))
+                besides.append("local_tensor" if key == "local_tensor" else text)
         if len(drafts) != 1 or len(meshes) > 1 or (meshes and drafts[0].mesh is not None):
-            _refuse(f"expected one mesh and one sharding in {name}, got {len(meshes)} and {len(drafts)}")
-        drafts[0].mesh = meshes[0] if meshes else drafts[0].mesh
-        drafts[0].orders, drafts[0].shape = orders, drafts[0].shape if shape is None else shape
-        drafts[0].besides += besides
-        return drafts[0]
+            _refuse(f"expected one sharding, and its mesh, in {name}(...)")
+        draft = drafts[0]
+        draft.mesh = meshes[0] if meshes else draft.mesh
+        draft.shape = draft.shape if shape is None else shape
+        draft.besides += besides
+        for k, placement in enumerate(draft.placements or ()):
+            if draft.placements and k in order:
+                draft.placements[k] = placement._replace(order=order[k])
+        return draft
 
 
 def _refuse(problem: str) -> NoReturn:
-    raise FileFormatError(problem)
+    raise FileFormatError(f"a sharding: {problem}")
+
+
+def _only(drafts: list[_Draft]) -> _Draft:
+    return drafts[0] if len(drafts) == 1 else _refuse(f"this text has those of {len(drafts)} values; paste one of them")
 
 
 def _flatten(value: object) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the shape of nested lists of integers, and their numbers."""
     if isinstance(value, int):
         return (), (value,)
-    if not isinstance(value, _Node):
-        _refuse("expected integers in brackets in a mesh or shape")
-    if value.name in ("array", "tensor"):
-        return _flatten(value.values[0] if value.items else None)
+    if not isinstance(value, _Node) or (value.name not in ("(", "[") and not value.items):
+        _refuse("expected integers in brackets in a mesh or a shape")
+    if value.name not in ("(", "["):  # array([0, 1])
+        return _flatten(value.values[0])
     parts = [_flatten(part) for part in value.values]
     if len({shape for shape, _ in parts}) > 1:
-        _refuse("the rows of a mesh have the same number of devices, but not in this text")
+        _refuse("expected rows of the same length in a mesh")
     return (len(parts), *(parts[0][0] if parts else ())), tuple([number for _, own in parts for number in own])
 
 
-def _refine(tiles: Sequence[int], extents: Sequence[int], order: Sequence[int]) -> list[list[tuple[int, int]]] | None:
-    """Return for each tile dimension the dimensions of the device numbers it takes up, with factors; None if it cannot.
+def _refine(tiles: Sequence[int], extents: Sequence[int], order: Sequence[int]) -> list[tuple[int, int, int]] | None:
+    """Return the factors of `extents`, in an order, that `tiles` consist of, with both their places; None if of none.
 
     >>> _refine((4, 2), (2, 4), (1, 0)), _refine((8,), (2, 4), (1, 0)), _refine((2, 3), (3, 2), (0, 1))
-    ([[(1, 4)], [(0, 2)]], [[(1, 4), (0, 2)]], None)
+    ([(1, 0, 4), (0, 1, 2)], [(1, 0, 4), (0, 0, 2)], None)
     """
     waiting = [(owner, extents[owner]) for owner in reversed(order) if extents[owner] > 1]
     result = []
-    for size in tiles:
-        own = []
+    for k, size in enumerate(tiles):
         while size > 1:
             owner, extent = waiting.pop()
             factor = min(size, extent)
             if max(size, extent) % factor:
                 return None
-            own.append((owner, factor))
+            result.append((owner, k, factor))
             size //= factor
             if extent > factor:
                 waiting.append((owner, extent // factor))
-        result.append(own)
     return result
 
 
@@ -967,11 +835,9 @@ def _place(draft: _Draft, axes: Sequence[tuple[str, int]]) -> list[Cut]:
     if len(placements) != len(axes):
         _refuse(f"DTensor has one placement for each axis of the mesh; got {len(placements)} for {len(axes)} axes")
     dimensions = [placement.dimension for placement in placements if placement.dimension is not None]
-    if min(dimensions, default=0) < 0 <= max(dimensions, default=0):
+    if min(dimensions, default=0) < 0 <= max(dimensions, default=-1):
         _refuse(f"expected dimensions that all count from the front, or all from the end, got {dimensions}")
     draft.rank = max([k + 1 if k >= 0 else -k for k in dimensions], default=0)
-    for (axis, _), placement in zip(axes, placements, strict=True):
-        draft.besides += [f"{placement.partial} along {axis}"] * bool(placement.partial)
     cuts = []
     for dimension in dict.fromkeys(dimensions):
         order: list[int] = []
@@ -979,13 +845,13 @@ def _place(draft: _Draft, axes: Sequence[tuple[str, int]]) -> list[Cut]:
             before = [prod([axes[other][1] for other in order[:at]]) for at in range(len(order) + 1)]
             if placements[k].factor not in before:
                 _refuse(
-                    f"_StridedShard(dim={dimension}, sf={placements[k].factor}) gives a device elements that are no box,"
-                    " since no later axes cut the dimension into as many parts"
+                    f"_StridedShard with sf={placements[k].factor} gives a device elements of dimension {dimension} that"
+                    " are no box: later axes do not cut it into as many parts"
                 )
             order.insert(before.index(placements[k].factor), k)
-        stated = sorted(order, key=lambda k: placements[k].order or 0)
-        stated = draft.orders.get(dimension, stated if placements[order[-1]].order is not None else order)
-        if sorted(stated) != sorted(order):
-            _refuse(f"the axes {stated} of shard_order are not those that cut dimension {dimension}, {sorted(order)}")
-        cuts += [Cut(dimension, *axes[k]) for k in stated]
+        if all(placements[k].order is not None for k in order):
+            order.sort(key=lambda k: placements[k].order or 0)
+        cuts += [Cut(dimension, *axes[k]) for k in order]
+    for (axis, _), placement in zip(axes, placements, strict=True):
+        draft.besides += [f"{placement.partial} along {axis}"] if placement.partial else []
     return cuts
