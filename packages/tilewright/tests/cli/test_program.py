@@ -81,8 +81,8 @@ def test_help_imports_neither_numpy_nor_verbs_that_are_not_asked_for(arguments):
 
 
 def test_a_mistyped_verb_gets_a_suggestion(run):
-    assert "did you mean explain? See tilewright --help" in run("explian", status=2).err
-    assert "choose one of convert, prepare, verify" in run("zzz", status=2).err
+    assert "did you mean 'explain'? See tilewright --help" in run("explian", status=2).err
+    assert "use one of convert, prepare, verify" in run("zzz", status=2).err
 
 
 def test_a_verb_that_is_missing_does_not_break_the_others(run, monkeypatch):
