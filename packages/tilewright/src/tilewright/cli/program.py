@@ -136,6 +136,7 @@ VERBS = {
     "fit": "Check whether tensors fit a chip; suggest what would.",
     "reshard": "Plan a move between memories: traffic, kernels, time.",
     "audit": "Check reports of real runs: placements, memory, overlaps.",
+    "conflicts": "Count bank conflicts of shared memory; find a remedy.",
     "translate": "Translate a layout between CuTe, XLA, Triton, MLIR ...",
     "show": "Draw layouts, tensors and memory as text, SVG or HTML.",
     "explore": "Open the explorer, an interactive page for placements.",
