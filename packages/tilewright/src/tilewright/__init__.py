@@ -170,17 +170,16 @@ _PACKAGE_OF = {name: package for package, names in _LAZY_NAMES.items() for name 
 
 __all__ = [
     "Allocator", "Axis", "Box", "Chip", "ComposedLayout", "CoreCoord", "CoreRange", "CoreRangeSet", "Device",
-    "DeviceError", "FileFormatError", "FormatError", "KernelError", "Layout", "LayoutError", "Linear",
-    "MemoryConfig", "MemoryConfigError", "NdShardSpec", "OutOfMemory", "Pipeline", "Place", "Placement",
-    "ShardSpec", "Swizzle", "Tensor", "TensorSpec", "Tile", "TileTensor", "Tiler", "TilewrightError",
-    "TransferError", "addr", "atoms", "bank", "block_sharded", "blocked_product", "cast", "check_cache", "coalesce",
-    "col_major", "complement", "compose", "convert", "copy", "core", "device", "diff", "explain", "explain_error",
-    "fit", "flatten", "format_of", "from_bytes", "functionally_equal", "height_sharded", "inspect", "interleaved",
-    "is_bijective", "is_contiguous", "is_injective", "lane", "left_inverse", "logical_divide", "logical_product",
-    "nd_sharded", "open_tensors", "pack", "pad", "parse", "plan_copy", "plan_tiles", "prepare", "read_tensorbin",
-    "replicate", "reshard", "right_inverse", "row_major", "stream", "tile_to_shape", "tiled_layout", "tilize",
-    "to_bytes", "unpack", "untilize", "verify", "width_sharded", "with_logical_shape", "write", "write_tensorbin",
-    "zipped_divide",
+    "DeviceError", "FileFormatError", "FormatError", "KernelError", "Layout", "LayoutError", "Linear", "MemoryConfig",
+    "MemoryConfigError", "NdShardSpec", "OutOfMemory", "Pipeline", "Place", "Placement", "ShardSpec", "Swizzle",
+    "Tensor", "TensorSpec", "Tile", "TileTensor", "Tiler", "TilewrightError", "TransferError", "addr", "atoms",
+    "bank", "block_sharded", "blocked_product", "cast", "check_cache", "coalesce", "col_major", "complement",
+    "compose", "convert", "copy", "core", "device", "diff", "explain", "explain_error", "fit", "flatten", "format_of",
+    "from_bytes", "functionally_equal", "height_sharded", "inspect", "interleaved", "is_bijective", "is_contiguous", "is_injective",
+    "lane", "left_inverse", "logical_divide", "logical_product", "nd_sharded", "open_tensors", "pack", "pad", "parse",
+    "plan_copy", "plan_tiles", "prepare", "read_tensorbin", "replicate", "reshard", "right_inverse", "row_major",
+    "stream", "tile_to_shape", "tiled_layout", "tilize", "to_bytes", "unpack", "untilize", "verify", "width_sharded",
+    "with_logical_shape", "write", "write_tensorbin", "zipped_divide",
 ]  # fmt: skip
 
 
