@@ -21,6 +21,7 @@ JSON_RANGE = '{"start": {"x": 0, "y": 0}, "end": {"x": 7, "y": 1}}'
 SHARDS = f'{{"grid": [{JSON_RANGE}], "shape": [32, 64], "orientation": 0}}'
 
 SAMPLES = {
+    "error": [],  # is found within any text: what is around it is noise
     "tilewright": ["(4,8):(8,1)", "(4,(2,3)):(6,(1,2))+5", "Sw<3,0,3> o (8,8):(8,1)"],
     "cute": [
         "Sw<3,4,3> o smem_ptr[16b](unset) o (_8,_64):(_64,_1)",

@@ -28,7 +28,7 @@ _CUTE_TYPE = re.compile(r"\s*(?:cute::|make_)?(?:Composed)?(?:Layout|Swizzle|lay
 
 
 _TTNN = re.compile(
-    r"\s*(?:ttnn\.|(?:Tensor|TensorSpec|MemoryConfig|ShardSpec|NdShardSpec|Shape|Tile|CoreRange\w*|CoreCoord)\s*[({]"
+    r"\s*(?:ttnn\.|tt::|(?:Tensor|TensorSpec|MemoryConfig|ShardSpec|NdShardSpec|Shape|Tile|CoreRange\w*|CoreCoord)\s*[({]"
     r"|Tile with|\{\[|\{\"|(?:BufferType|TensorMemoryLayout|ShardOrientation|Layout|DataType)[.:])"
 )
 
@@ -60,7 +60,11 @@ _READERS: dict[str, tuple[re.Pattern[str], str]] = {
     "sharding": (_SHARDING, ".shardings.parse_sharding"),
     "ttnn": (_TTNN, "..ttnn.text.parse_ttnn"),
     "onednn": (re.compile(r"\s*[A-Za-z]{1,12}(?:\d{1,6}[a-z])*\s*", re.ASCII), ".tilings.parse_onednn"),
+    "error": (re.compile(r"(?s).{0,100000}?TT_(?:FATAL|THROW)"), "..ttnn.errors.explain_error"),
 }
+
+
+_SENTENCE = re.compile(r"(?s).{0,100000}?\b[A-Za-z][a-z]{2,20} [a-z0-9_]{2,20} [a-z]{2,20}")  # of an error, perhaps
 
 
 _ATTRIBUTE = re.compile(r"\s*(?:#\w+\s*=\s*)?((?:#(?:ttg|triton_gpu)\.\w+|strided)\s*<.*>)\s*", re.DOTALL)
@@ -190,14 +194,17 @@ def _surround(attribute: str, shape: tuple[int, ...]) -> str:
 
 
 def _recognize(text: str) -> str:
+    if _READERS["error"][0].match(text):
+        return "error"
     own = next((name for name, (pattern, _) in _READERS.items() if _matches(name, pattern, text)), None)
-    if own is not None or _OWN.match(text) or _CUTE_TYPE.match(text) or HAS_POINTER.search(text):
+    is_sentence = own is None and _SENTENCE.match(text)
+    if own or (not is_sentence and (_OWN.match(text) or _CUTE_TYPE.match(text) or HAS_POINTER.search(text))):
         return own or "cute"
     for name in list_plugins("notations"):
         added = load_notation(name)
         if added is not None and re.match(added.form, text):
             return name
-    return "cute"
+    return "error" if is_sentence else "cute"
 
 
 def _matches(name: str, pattern: re.Pattern[str], text: str) -> bool:

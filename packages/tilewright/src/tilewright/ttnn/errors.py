@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Errors of ttnn and tt-metal, found in what people paste and in logs, and explained: see `error_families`.
+
+A text is read as one line: people hard-wrap messages, and tools put timestamps and ranks before every line.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from string import Formatter
+from typing import Any
+
+from .._text import format_bytes, format_extents
+from ..errors import FileFormatError
+from ..findings import Finding, Severity, plain_data
+from .error_families import Family, Numbers, compile_wording, load_families, load_meanings, read_value
+
+_PREFIX = re.compile(
+    r"(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?Z?[ |-]*"  # a timestamp
+    r"|\[\d{1,6},\d{1,6}\]<\w{1,10}>:? ?"  # a rank of MPI
+    r"|\(\w{1,30}(?: pid=\d{1,9})?\) "  # a process of vLLM
+    r"|(?:ERROR|WARNING|INFO|CRITICAL|DEBUG) [\d:. -]{5,30}\[?[\w./-]{1,80}:\d{1,6}\] ?"  # vLLM's logger
+    r"|E {2,}|E\Z|[>#|] ?|\x1b\[[\d;]{0,20}m|[ \t]+)"
+)
+_GLUED = re.compile(r"E {3,}|\x1b\[[\d;]{0,20}m|`")
+_ENVELOPE = re.compile(r"TT_(?:FATAL|THROW|ASSERT) @ \S{1,400}:\d{1,7}: ((?:(?!TT_FATAL|TT_THROW).){1,1000}?) info: ")
+_LOGGED = re.compile(r"(?:TT_(?:FATAL|THROW): |\bAlways \| (?:FATAL +\| )?(?!TT_))")
+_CLASS = re.compile(r"(?:\w{3,80}: )?(?:Error: )?")  # of the program config, before the message
+_END = re.compile(r" backtrace:| \(assert\.hpp| Traceback \(most| TT_(?:FATAL|THROW) @|\. |\Z")
+_NEAR = 160  # characters between an envelope and its message
+_SHOWN = 300  # characters of a message that nothing explains
+_HIDDEN = re.compile(r"INTERNAL: Error code: 13\b")
+_WHOLE = re.compile(r"(?P<_text>.*)", re.DOTALL)
+_WIDTH = 80
+_EMPTY_CONDITIONS = ("false", "tt::exception")
+_MAX_PREFIXES = 6  # before one line
+
+Found = tuple[Family, re.Match[str]]  # a message in a text that is one line
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedError(Finding):
+    """An error of ttnn or tt-metal: its finding, its `numbers`, what is `derived` from them, and the `remedies`.
+
+    `meanings` has the meaning of each number. `text` is the message, `line` where it begins, counted from 1,
+    `condition` what the program checked, and `unknown` what the text does not tell.
+
+    >>> error = explain_error("Kt (16) must be divisible by in0_block_w (5)").errors[0]
+    >>> error.kind, error.numbers, error.derived
+    ('matmul_k_block_does_not_divide', {'k_tiles': 16, 'in0_block_w': 5}, {'remainder': 1})
+    """
+
+    text: str = ""
+    line: int = 1
+    condition: str = ""
+    numbers: Numbers = field(default_factory=dict)
+    derived: Numbers = field(default_factory=dict)
+    meanings: Mapping[str, str] = field(default_factory=dict)
+    remedies: tuple[str, ...] = ()
+    unknown: str = ""
+
+    def explain(self, width: int = _WIDTH) -> str:
+        """Return the explanation as text, in lines of at most `width` characters.
+
+        >>> print(
+        ...     explain_error("Ends 128 must be less than or equal to the shape of the tensor 96").errors[0].explain()
+        ... )
+        slice_out_of_range: A slice ends at 128, 32 past the extent 96.
+          rule     Ends count within the padded shape of the tensor.
+          numbers  end      128  end of the slice
+                   size     96   extent of the tensor along that dimension
+                   over_by  32   how far it is over the limit
+          remedy   End at 96 or before.
+        """
+        values = {
+            name: _spell(value, is_core=name == "core")
+            for name, value in {**self.numbers, **self.derived}.items()
+            if name != "cause"  # which the first line states
+        }
+        long = [max(map(len, texts), default=0) for texts in (values, values.values())]
+        lines = textwrap.wrap(f"{self.kind}: {self.message}", width, subsequent_indent="  ", break_on_hyphens=False)
+        lines += _wrap_rows("rule", [self.reason], width)
+        lines += _wrap_rows("failed", [self.condition], width)
+        rows = [f"{name:{long[0]}}  {value:{long[1]}}  {self.meanings.get(name, '')}" for name, value in values.items()]
+        lines += _wrap_rows("numbers", rows, width, sum(long) + 4)
+        lines += _wrap_rows("remedy", self.remedies, width, 2 * (len(self.remedies) > 1))
+        lines += _wrap_rows("unknown", [self.unknown], width)
+        lines += _wrap_rows("line", [str(self.line)] if self.line > 1 else [], width)
+        return "\n".join(lines)
+
+
+def _wrap_rows(label: str, rows: Sequence[str], width: int, indent: int = 0) -> list[str]:
+    """Return rows of text under a label, the lines after the first of each indented."""
+    lines: list[str] = []
+    for row in filter(None, rows):
+        bullet = "- " if indent == 2 else ""
+        head = f"  {'' if lines else label:7}  {bullet}"
+        lines += textwrap.wrap(
+            head + row, width, subsequent_indent=" " * (11 + indent), break_long_words=False, break_on_hyphens=False
+        )
+    return lines
+
+
+@dataclass(frozen=True)
+class ErrorReport:
+    """The errors that a text has, each once, in the order of their first lines.
+
+    >>> len(find_errors("all 845 tests passed").errors)
+    0
+    """
+
+    errors: tuple[ExplainedError, ...]
+
+    def explain(self) -> str:
+        """Return the explanations of all errors as text.
+
+        >>> find_errors("all 845 tests passed").explain()
+        'no error of ttnn or tt-metal in this text'
+        """
+        return "\n\n".join([error.explain() for error in self.errors]) or "no error of ttnn or tt-metal in this text"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as JSON data.
+
+        >>> find_errors("all 845 tests passed").to_json()
+        {'errors': []}
+        """
+        return {"errors": [plain_data(error) for error in self.errors]}
+
+    def __str__(self) -> str:
+        return self.explain()
+
+
+def explain_error(text: str) -> ErrorReport:
+    """Return what the errors of ttnn and tt-metal in a `text` mean, by how much each fails, and what would help.
+
+    The text is a message, a traceback or a log, with all that tools put around it. A text without such an error
+    raises a `FileFormatError`, which says what is understood.
+
+    >>> text = "Number of shards along width 16 must not exceed number of cores 8"
+    >>> explain_error(text).errors[0].derived
+    {'too_many_by': 8}
+    """
+    report = find_errors(text, is_message=True)
+    if not report.errors:
+        raise FileFormatError(
+            f"{text.strip()[:60]!r} has no error of ttnn or tt-metal: known are the messages of TT_FATAL and TT_THROW"
+            " about memory, circular buffers, shards, layouts, matmul program configs, meshes and KV caches; paste the"
+            " whole message, from TT_FATAL or its first word on"
+        )
+    return report
+
+
+def find_errors(text: str, is_message: bool = False) -> ErrorReport:
+    """Return the errors of ttnn and tt-metal in a log: each once, with its first line; none if there are none.
+
+    Args:
+        text: the log; 10^5 lines take about a second.
+        is_message: whether the text is expected to be a message, which may begin without any envelope.
+
+    >>> [error.kind for error in find_errors("12:01 ok\\nTT_FATAL: Input Tensor A is not allocated").errors]
+    ['tensor_not_allocated']
+    """
+    joined, starts = _join_lines(text)
+    heads = {match.end(): "" for match in _LOGGED.finditer(joined)}
+    heads |= {match.end(): match[1] for match in _ENVELOPE.finditer(joined)}
+    found = _find_known(joined)
+    known = [match.start() for _, match in found]
+    for start, condition in heads.items():
+        following = bisect_left(known, start)
+        if following == len(known) or known[following] > start + _NEAR:
+            found.append(_explain_unknown(joined, start, condition))
+    if is_message and not found:
+        found = [*_match_rules(joined, 0), *_search(load_families("conditions"), joined, 0, _SHOWN)][:1]
+    if not found:
+        found = [(_CAUSE_HIDDEN, match) for match in islice(_HIDDEN.finditer(joined), 1)]
+    found.sort(key=lambda item: item[1].start())
+    conditions = _conditions(found, heads)
+    errors: dict[tuple[str, str], ExplainedError] = {}
+    for family, match in found:
+        line = bisect_right(starts, match.start())
+        error = _explain_match(family, match, conditions.get(match[0], ""), line)
+        errors.setdefault((error.kind, f"{error.numbers} {error.message}"), error)  # it is logged, and then raised
+    return ErrorReport(tuple(errors.values()))
+
+
+def _join_lines(text: str) -> tuple[str, list[int]]:
+    """Return a text in one line, without what tools put before lines, and where in it each line begins."""
+    parts, starts, at = [], [], 0
+    for line in text.splitlines() or [text]:
+        begin = 0
+        for _ in range(_MAX_PREFIXES):
+            prefix = _PREFIX.match(line, begin)
+            if prefix is None or prefix.end() == begin:
+                break
+            begin = prefix.end()
+        part = " ".join(_GLUED.sub(" ", line[begin:].replace("\\n", " ")).split())
+        starts.append(at)
+        parts.append(part)
+        at += len(part) + 1
+    return " ".join(parts), starts
+
+
+def _search(families: Sequence[Family], text: str, start: int = 0, end: int | None = None) -> Iterator[Found]:
+    """Yield where the wordings of some families are; those whose anchor the text lacks cost no search."""
+    end = len(text) if end is None else end
+    for family in families:
+        for wording in map(compile_wording, family.wordings):
+            if text.find(wording.anchor, start, end) >= 0:
+                yield from [(family, match) for match in wording.pattern.finditer(text, start, end)]
+
+
+def _find_known(joined: str) -> list[Found]:
+    """Return the messages of known families, without those inside others: the longest that begins first is meant."""
+    found: list[Found] = []
+    bare = [item for item in _search(load_families("conditions"), joined) if item[1]["_file"]]
+    matches = [*_search(load_families(), joined), *bare]
+    for family, match in sorted(matches, key=lambda item: (item[1].start(), -item[1].end())):
+        if not found or match.start() >= found[-1][1].end():
+            found.append((family, match))
+    return found
+
+
+def _match_rules(joined: str, start: int) -> list[Found]:
+    """Return the general rule that the message which begins at `start` states, if it states one."""
+    prefix = _CLASS.match(joined, start)
+    begin = prefix.end() if prefix else start
+    end = _end_of(joined, begin)
+    for family in load_families("rules"):
+        for wording in map(compile_wording, family.wordings):
+            if match := wording.pattern.match(joined, begin, end):
+                return [(family, match)]
+    return []
+
+
+def _explain_unknown(joined: str, start: int, condition: str) -> Found:
+    """Return what can be said of a message that is none of the known ones: a rule, its condition's, or itself."""
+    before = start - len(condition) - len(" info: ")
+    for found in (*_match_rules(joined, start), *_search(load_families("conditions"), joined, max(0, before), start)):
+        return found
+    match = _WHOLE.match(joined, start, _end_of(joined, start))
+    assert match is not None  # it matches everything
+    return _UNEXPLAINED, match
+
+
+def _end_of(joined: str, start: int) -> int:
+    match = _END.search(joined, start, start + _SHOWN)
+    return match.start() if match else min(len(joined), start + _SHOWN)
+
+
+def _conditions(found: list[Found], heads: Mapping[int, str]) -> dict[str, str]:
+    """Return the condition of each message, by its text: a log states it only once, where the message is raised."""
+    ends, conditions = sorted(heads), {}
+    for _, match in found:
+        k = bisect_right(ends, match.start()) - 1
+        if k >= 0 and match.start() - ends[k] <= _NEAR and heads[ends[k]]:
+            conditions[match[0]] = heads[ends[k]]
+    return conditions
+
+
+class _Sentence(Formatter):
+    """Fills a sentence with numbers: sizes as `{size:B}`, cores as `{core:core}`; `{name:given}` prints nothing."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if format_spec == "given":
+            return ""
+        if format_spec == "B":
+            return f"{value} B" + (f" ({format_bytes(value)})" if value >= 1 << 20 else "")
+        return _spell(value, format_spec == "core")
+
+
+def _spell(value: Any, is_core: bool = False) -> str:
+    """Return a number of a message, or a list of them, as text."""
+    if isinstance(value, list) and value and isinstance(value[0], list):
+        return " to ".join([_spell(core, is_core=True) for core in value])
+    if isinstance(value, list):
+        return f"({', '.join(map(str, value))})" if is_core else format_extents(value)
+    return str(value)
+
+
+def _fill(sentence: str, values: Mapping[str, Any]) -> str | None:
+    """Return a sentence with its values; without the optional parts, or None, for which a value is missing."""
+    parts = []
+    for k, part in enumerate(re.split(r"\[\?(.*?)\?\]", sentence)):
+        try:
+            parts.append(_Sentence().vformat(part, (), values))
+        except KeyError:
+            if k % 2 == 0:
+                return None
+    return "".join(parts).strip()
+
+
+def _explain_match(family: Family, match: re.Match[str], condition: str, line: int) -> ExplainedError:
+    wordings = map(compile_wording, family.wordings)
+    shapes: dict[str, str] = next((wording.shapes for wording in wordings if wording.pattern is match.re), {})
+    stated = {name: text for name, text in match.groupdict().items() if text is not None}
+    values = {name: read_value(text, shapes.get(name, "word")) for name, text in stated.items() if text != "{}"}
+    derived = family.derive_from(values, condition)
+    kind = derived.pop("_kind", family.kind)
+    numbers = derived.pop("_numbers", values)
+    values = values | numbers | derived
+    shown = {name: value for name, value in (numbers | derived).items() if not name.startswith("_")}
+    meanings = {**load_meanings(), **family.meanings}
+    remedies = [text for text in (_fill(remedy, values) for remedy in family.remedies) if text]
+    unknown = [_fill(family.unknown, values) or "", "the numbers: the text has {} for them" * ("{}" in stated.values())]
+    return ExplainedError(
+        kind=kind,
+        message=_fill(family.what, values) or match[0].strip(),
+        severity=Severity.WARNING if family.is_warning else Severity.ERROR,
+        reason=_fill(family.rule, values) or "",
+        remedy=remedies[0] if remedies else "",
+        text=match[0].strip(),
+        line=line,
+        condition="" if condition in _EMPTY_CONDITIONS else condition,
+        numbers={name: value for name, value in shown.items() if name in numbers},
+        derived={name: value for name, value in shown.items() if name not in numbers},
+        meanings={name: meanings[name] for name in shown if name in meanings},
+        remedies=tuple(remedies),
+        unknown="; ".join(filter(None, unknown)),
+    )
+
+
+_UNEXPLAINED = Family(
+    "unexplained",
+    (),
+    "ttnn stopped: {_text}",
+    "This message is none of those that tilewright explains; what it compares is in its condition.",
+    (),
+)
+_CAUSE_HIDDEN = Family(
+    "cause_hidden",
+    (),
+    "A program of tt-xla failed, and the text does not say why.",
+    "Error code 13 stands for any failure below it.",
+    ("Look for a line with 'critical' above; if there is none, run again with TT_METAL_LOGGER_LEVEL=INFO.",),
+)
