@@ -88,13 +88,13 @@ def is_text(text: str) -> bool:
 
 
 text_shape_option = click.option(
-    "--shape", "text_shape", type=SHAPE, help="The shape, for a TEXT without one: oneDNN, TVM."
+    "--shape", "text_shape", type=SHAPE, help="The shape, for a TEXT without one: oneDNN, TVM, shardings."
 )
 """The option of verbs that take a text of a layout."""
 
 
 def parse_subject(text: str, options: SpecOptions, shape: tuple[int, ...] | None = None) -> TensorSpec | Any:
-    """Return the object that a text describes: a tensor spec on the chip of the options, a layout, or a `ParsedText`.
+    """Return the object that a text describes: a spec on the chip of the options, a layout, a sharding, a `ParsedText`.
 
     `shape` is for notations without one.
 
@@ -105,7 +105,7 @@ def parse_subject(text: str, options: SpecOptions, shape: tuple[int, ...] | None
     (4,8):(8,1)
     """
     from ..memory import TensorSpec
-    from ..notation import ParsedText, find_errors, parse
+    from ..notation import DeviceSharding, ParsedText, find_errors, parse
 
     try:
         parsed = parse(text, shape)
@@ -116,6 +116,8 @@ def parse_subject(text: str, options: SpecOptions, shape: tuple[int, ...] | None
         return ParsedText("error", report)
     if not isinstance(parsed, ParsedText):
         return parsed
+    if isinstance(parsed.placement, DeviceSharding):
+        return parsed.placement
     if isinstance(parsed.placement, TensorSpec):
         if parsed.besides:
             click.echo(f"note: the answer leaves out {', '.join(parsed.besides)}", err=True)

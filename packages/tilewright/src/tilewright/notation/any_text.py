@@ -38,7 +38,7 @@ from .ttmlir import MlirLayout, TensorType, write_mlir_layout
 if TYPE_CHECKING:
     from ..ttnn.errors import ErrorReport
 
-Subject: TypeAlias = "LayoutLike | Swizzle | Linear | TensorSpec | MemoryConfig | Shape | ErrorReport"
+Subject: TypeAlias = "LayoutLike | Swizzle | Linear | TensorSpec | MemoryConfig | Shape | DeviceSharding | ErrorReport"
 
 _MAX_MODES = 1024  # that are written in the notation of another system
 _ELEMENT = re.compile(r"(bf|f|si?|ui?|i|c|pred)((?:\d+(?:e\d+m\d+\w*)?)?)")  # an element type of XLA or MLIR
@@ -48,7 +48,7 @@ _ELEMENT = re.compile(r"(bf|f|si?|ui?|i|c|pred)((?:\d+(?:e\d+m\d+\w*)?)?)")  # a
 class ParsedText(Drawable):
     """A text of another system: its `notation`, its `value` with all details, and the `subject` that it is about.
 
-    A `subject` is a layout, a tensor spec, a memory config, or the report on an error message, and `.show()` draws it.
+    A `subject` is a layout, a tensor spec, a memory config, a sharding or a report on an error, and `.show()` draws it.
     `.layout`, `.spec` and `.explain()` work on texts that have them, and otherwise say what is missing.
 
     >>> parsed = parse("bf16[8,128]{1,0:T(8,128)(2,1)}")
@@ -124,7 +124,7 @@ class ParsedText(Drawable):
 
     @property
     def subject(self) -> Subject:
-        """What the text is about: a tensor spec, a memory config, a shape, an error report, or the layout of memory.
+        """What the text is about: a tensor spec, a memory config, a shape, a sharding, an error report, or a layout.
 
         >>> print(
         ...     parse("MemoryConfig(memory_layout=TensorMemoryLayout.INTERLEAVED, buffer_type=BufferType.L1)").subject
@@ -133,7 +133,7 @@ class ParsedText(Drawable):
         """
         value = self.placement
         value = value.memory_config if isinstance(value, MlirLayout) else value
-        if self.notation == "error" or isinstance(value, (TensorSpec, MemoryConfig, Shape)):
+        if self.notation == "error" or isinstance(value, (TensorSpec, MemoryConfig, Shape, DeviceSharding)):
             about: Subject = value
             return about
         return self.memory_layout
@@ -154,7 +154,7 @@ class ParsedText(Drawable):
         if coordinate is None:
             raise LayoutError("expected the coordinate of an element, such as explain((0, 0)), got none")
         subject = self.subject
-        return explain(subject if isinstance(subject, (TensorSpec, Shape)) else self, coordinate)
+        return explain(subject if isinstance(subject, (TensorSpec, Shape, DeviceSharding)) else self, coordinate)
 
     @property
     def itemsize(self) -> int | None:

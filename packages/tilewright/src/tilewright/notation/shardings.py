@@ -845,7 +845,7 @@ def _place(draft: _Draft, axes: Sequence[tuple[str, int]]) -> list[Cut]:
             before = [prod([axes[other][1] for other in order[:at]]) for at in range(len(order) + 1)]
             if placements[k].factor not in before:
                 _refuse(
-                    f"_StridedShard with sf={placements[k].factor} gives a device elements of dimension {dimension} that"
+                    f"_StridedShard with sf={placements[k].factor} gives devices elements of dimension {dimension} that"
                     " are no box: later axes do not cut it into as many parts"
                 )
             order.insert(before.index(placements[k].factor), k)
