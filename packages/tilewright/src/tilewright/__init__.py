@@ -102,7 +102,7 @@ if TYPE_CHECKING:
         to_bytes,
         width_sharded,
     )
-    from .notation import parse, write
+    from .notation import explain_error, parse, write
     from .tensor import Tensor, TileTensor
     from .tiling import Pipeline, Tiler, plan_tiles, stream
     from .traffic import reshard
@@ -152,7 +152,7 @@ _LAZY_NAMES = {
         "interleaved", "nd_sharded", "to_bytes", "width_sharded",
     ),
     "notation": (
-        "parse", "write",
+        "explain_error", "parse", "write",
     ),
     "tensor": (
         "Tensor", "TileTensor",
@@ -174,8 +174,8 @@ __all__ = [
     "MemoryConfigError", "NdShardSpec", "OutOfMemory", "Pipeline", "Place", "Placement", "ShardSpec", "Swizzle",
     "Tensor", "TensorSpec", "Tile", "TileTensor", "Tiler", "TilewrightError", "TransferError", "addr", "atoms",
     "bank", "block_sharded", "blocked_product", "cast", "check_cache", "coalesce", "col_major", "complement",
-    "compose", "convert", "copy", "core", "device", "diff", "explain", "fit", "flatten", "format_of", "from_bytes",
-    "functionally_equal", "height_sharded", "inspect", "interleaved", "is_bijective", "is_contiguous", "is_injective",
+    "compose", "convert", "copy", "core", "device", "diff", "explain", "explain_error", "fit", "flatten", "format_of",
+    "from_bytes", "functionally_equal", "height_sharded", "inspect", "interleaved", "is_bijective", "is_contiguous", "is_injective",
     "lane", "left_inverse", "logical_divide", "logical_product", "nd_sharded", "open_tensors", "pack", "pad", "parse",
     "plan_copy", "plan_tiles", "prepare", "read_tensorbin", "replicate", "reshard", "right_inverse", "row_major",
     "stream", "tile_to_shape", "tiled_layout", "tilize", "to_bytes", "unpack", "untilize", "verify", "width_sharded",

@@ -220,14 +220,19 @@ def canonical_word(word: str) -> str:
     return _SYNONYMS.get(spelled, spelled)
 
 
-def suggest_key(key: str, known: Collection[str]) -> str:
-    """Return a suggestion instead of an unknown `key`: the `known` one that is nearest, or else the list of them.
+def suggest(name: object, known: Iterable[str], otherwise: str | None = None, cutoff: float = 0.6) -> str:
+    """Return a suggestion instead of an unknown `name`: the `known` one that is nearest, or else the list of them.
 
-    >>> suggest_key("dtyp", ["dtype", "tile"]), suggest_key("x", ["dtype", "tile"])
-    ("did you mean 'dtype'?", 'known keys: dtype, tile')
+    Case does not matter. `otherwise` replaces the list, and `cutoff` is how alike names are at least, from 0 to 1.
+
+    >>> suggest("Dtyp", ["dtype", "tile"]), suggest("x", ["dtype", "tile"])
+    ("did you mean 'dtype'?", 'use one of dtype, tile')
     """
-    near = get_close_matches(key, known, 1)
-    return f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(known)}"
+    spelled = {each.lower(): each for each in known}
+    near = get_close_matches(str(name).lower(), spelled, 1, cutoff)
+    if near:
+        return f"did you mean {spelled[near[0]]!r}?"
+    return f"use one of {', '.join(spelled.values())}" if otherwise is None else otherwise
 
 
 # `TextCursor`: reads a text of another system, and reports the character at which it is not as expected.

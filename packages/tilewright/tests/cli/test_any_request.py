@@ -97,6 +97,7 @@ def test_every_verb_answers_in_json(tmp_path, monkeypatch):
         "explain": ["4x60x90", "--at", "2,33,17"],
         "fit": ["64x64"],
         "reshard": ["64x64", "l1"],
+        "conflicts": ["(32,32):(32,1)", "--threads", "32:1", "--fix"],
         "translate": ["(4,8):(8,1)"],
         "audit": ["report.json"],
         "show": ["64x64"],

@@ -119,7 +119,7 @@ def test_what_is_missing_is_said_before_the_options(run):
     for name in ("missing.safetensors", "missing/"):
         assert run("explain", name, status=3).err.startswith(f"tilewright: error: {name}: no such file or directory;")
     assert "'missing' is not a shape" in run("explain", "missing", status=2).err
-    assert "--at" in run("explain", "4x4", status=2).err
+    assert "--core X,Y or --bank N" in run("explain", "4x4", "--address", "0", status=2).err
 
 
 def test_remedies_are_what_one_types_here(run):

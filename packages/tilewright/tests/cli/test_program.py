@@ -81,8 +81,8 @@ def test_help_imports_neither_numpy_nor_verbs_that_are_not_asked_for(arguments):
 
 
 def test_a_mistyped_verb_gets_a_suggestion(run):
-    assert "did you mean explain? See tilewright --help" in run("explian", status=2).err
-    assert "choose one of convert, prepare, verify" in run("zzz", status=2).err
+    assert "did you mean 'explain'? See tilewright --help" in run("explian", status=2).err
+    assert "use one of convert, prepare, verify" in run("zzz", status=2).err
 
 
 def test_a_verb_that_is_missing_does_not_break_the_others(run, monkeypatch):
@@ -106,7 +106,9 @@ def test_a_verb_of_a_companion_names_its_extra(run, monkeypatch):
     [
         (["explain", "4x60", "--at", "9,9"], 2, "coordinate (9, 9) is outside shape [4, 60]"),
         (["explain", "4xfish", "--at", "0,0"], 2, "'4xfish' is not a shape; write extents as 4x60x90"),
-        (["explain", "4x60"], 2, "give either --at"),
+        (["explain", "4x60", "--at", "0,0", "--address", "0"], 2, "give either --at"),
+        (["explain", "4x60", "--bit", "0"], 2, "--bit has no effect without --address"),
+        (["explain", "4x60", "--base", "0"], 2, "--base has no effect without --at and --address"),
         (["explain", "4x60", "--at", "0,0", "--core", "0,0"], 2, "are only for --address"),
         (["explain", "4x60", "--address", "0"], 2, "needs either --core X,Y or --bank N"),
         (["explain", "4x60", "--at", "0,0", "--dtype", "bfloat9"], 2, "unknown format 'bfloat9'"),

@@ -43,7 +43,7 @@ def test_what_other_notations_leave_out_is_named(run):
 def test_what_a_notation_cannot_say(run):
     assert "xla cannot say this" in run("translate", ATOM, "--to", "xla", status=1).out
     run("translate", "(4,8):(8", "--to", "xla", status=2)
-    assert "choose one of tilewright, cute, onednn" in run("translate", "(4,8):(8,1)", "--to", "klingon", status=2).err
+    assert "use one of tilewright, cute, onednn" in run("translate", "(4,8):(8,1)", "--to", "klingon", status=2).err
 
 
 def test_texts_about_the_memory_of_a_chip(run):

@@ -71,7 +71,7 @@ def test_names_are_found_by_name_file_start_part_and_wildcards(source):
     for pattern, count in cases.items():
         assert len(plan.explain(pattern)) == count, pattern
     with pytest.raises(
-        FormatError, match=r"no tensor is called 'layers.0.attention.wv'; did you mean layers.0.attention.wo"
+        FormatError, match=r"no tensor is called 'layers.0.attention.wv'; did you mean 'layers.0.attention.wo'"
     ):
         plan.explain("layers.0.attention.wv")
 

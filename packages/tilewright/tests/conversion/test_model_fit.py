@@ -10,7 +10,8 @@ import pytest
 import tilewright as tw
 from tilewright._text import format_bytes
 from tilewright.cli import program
-from tilewright.conversion import plan_cache
+from tilewright.conversion import Recipe, plan_cache
+from tilewright.conversion.cache import Machine
 from tilewright.files import write_sample_llama
 
 from ..cli.runner import invoke
@@ -100,6 +101,22 @@ def test_machines_are_completed():
     for verb in ("fit", "prepare"):
         (option,) = [each for each in program.get_command(None, verb).params if each.name == "machine"]
         assert [each.value for each in option.type.shell_complete(None, option, "p15")] == ["P150", "P150x4", "P150x8"]
+
+
+@pytest.mark.parametrize(
+    ("name", "machine"),
+    [("T3000", "T3K"), ("t3k", "T3K"), ("QuietBox", "T3K"), ("LOUDBOX", "T3K"), ("galaxy", "TG"),
+     ("Blackhole Galaxy", "BHGLX"), ("blackhole-quietbox", "P150x4")],
+)  # fmt: skip
+def test_machines_have_the_names_that_people_use(name, machine):
+    assert Machine.of(name, Recipe.load()).name == machine
+
+
+def test_the_nearest_machine_is_named(tmp_path):
+    with pytest.raises(tw.FormatError, match="unknown machine 'T3300'; did you mean 'T3000'"):
+        Machine.of("T3300", Recipe.load())
+    with pytest.raises(tw.FormatError, match="unknown machine 'abacus'; recipe tt_transformers has N150, N300"):
+        Machine.of("abacus", Recipe.load())
 
 
 def test_a_cache_holds_what_its_plan_said(tmp_path):

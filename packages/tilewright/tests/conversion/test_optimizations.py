@@ -117,7 +117,7 @@ def test_one_setting_for_all_layers():
     ("text", "message"),
     [
         ("fast", "expected performance, accuracy, a decoder config that ends in .json"),
-        ("precision_cfg = {wq: bf16}", "unknown group of weights 'WQ'; did you mean WQKV?"),
+        ("precision_cfg = {wq: bf16}", "unknown group of weights 'WQ'; did you mean 'WQKV'?"),
         ("precision_cfg = {wqkv: bf16}, flavour = {a: b}", "unknown setting 'flavour'; there are precision_cfg and"),
         ("precision_cfg = {wqkv: bf16} and more", "expected performance, accuracy"),
         ("precision_cfg = {wqkv: bf16, WQKV: bfp8}", "WQKV is set 2 times"),

@@ -58,6 +58,16 @@ ALIASES = {
     "float8_e4m3fn": "float8_e4m3",
     "fp8_e5m2": "float8_e5m2",
     "mxfp4_e2m1": "mxfp4",
+    "bfp8": "bfloat8_b",
+    "BFP4": "bfloat4_b",
+    "bfp2_b": "bfloat2_b",
+    "bfp8_a": "bfloat8_a",
+    "BFLOAT8_B": "bfloat8_b",
+    "BF16": "bfloat16",
+    "Float32": "float32",
+    "f64": "float64",
+    "u8": "uint8",
+    "i64": "int64",
 }
 
 

@@ -29,7 +29,17 @@ def case(name, call, error, *words):
 
 
 CASES = [
-    case("unknown-name", lambda: format_of("bfloat7"), FormatError, "unknown format 'bfloat7'", "bfloat8_b", "int8"),
+    case(
+        "unknown-name", lambda: format_of("bfloat7"), FormatError, "unknown format 'bfloat7'; did you mean 'bfloat16'?"
+    ),
+    case(
+        "unknown-word",
+        lambda: format_of("zebra"),
+        FormatError,
+        "unknown format 'zebra'; use one of",
+        "bfloat8_b",
+        "int8",
+    ),
     case("unknown-dtype", lambda: format_of(np.dtype("c8")), FormatError, "unknown format 'complex64'", "float32"),
     case("unknown-array", lambda: format_of(np.array(["a"])), FormatError, "unknown format '<U1'"),
     case("no-format", lambda: format_of(3.5), TypeError, "a format name, a NumPy dtype or an array", "3.5", "float"),

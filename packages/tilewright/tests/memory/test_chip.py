@@ -110,10 +110,10 @@ def test_descriptions_that_cannot_be_read(text, words):
     ("part", "key", "words"),
     [
         ("cores", "harvestd", "unknown key 'harvestd' in cores; did you mean 'harvested'?"),
-        ("l1", "size", "unknown key 'size' in l1; known keys: base, end, alignment"),
+        ("l1", "size", "unknown key 'size' in l1; use one of base, end, alignment"),
         ("dram", "aligment", "did you mean 'alignment'?"),
-        ("noc", "bogus", "unknown key 'bogus' in noc; known keys: size, "),
-        (None, "vendor", "unknown key 'vendor' in the description; known keys: name, arch, "),
+        ("noc", "bogus", "unknown key 'bogus' in noc; use one of size, "),
+        (None, "vendor", "unknown key 'vendor' in the description; use one of name, arch, "),
     ],
 )
 def test_unknown_keys_of_a_description_are_refused(part, key, words):
@@ -146,3 +146,28 @@ def test_banks_that_are_not_there():
         SMALL.core_of(5, "dram")
     with pytest.raises(MemoryConfigError, match="are not known"):
         SMALL.noc_address(0, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "chip"),
+    [("N150", "wormhole_n150"), ("Wormhole", "wormhole_n150"), ("T3K", "wormhole_n300"), ("T3000", "wormhole_n300"),
+     ("QuietBox", "wormhole_n300"), ("LoudBox", "wormhole_n300"), ("Galaxy", "wormhole_n150"),
+     ("P300", "blackhole_p150")],
+)  # fmt: skip
+def test_chips_and_systems_have_the_names_that_people_use(name, chip):
+    assert Chip.named(name).name == chip
+
+
+def test_the_nearest_chip_is_named():
+    with pytest.raises(MemoryConfigError, match="unknown chip 'wormhole_n15'; did you mean 'wormhole_n150'"):
+        Chip.named("wormhole_n15")
+    with pytest.raises(MemoryConfigError, match=r"unknown chip 'potato'; use one of blackhole_p100.*Chip.read"):
+        Chip.named("potato")
+
+
+def test_a_member_has_the_names_that_people_use():
+    orientation = tilewright.memory.ShardOrientation
+    assert orientation.COLUMN_MAJOR is orientation["COLUMN_MAJOR"] is orientation.of("Column-Major")
+    assert orientation.COLUMN_MAJOR is orientation.COL_MAJOR
+    with pytest.raises(MemoryConfigError, match="unknown tensor memory layout 'hight_sharded'; did you mean 'height_s"):
+        tilewright.memory.TensorMemoryLayout.of("hight_sharded")

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         bank_conflicts,
         conflicts_by_warp,
         find_padding,
+        find_remedy,
         find_swizzle,
         padded_layout,
     )
@@ -50,7 +51,7 @@ _NAMES = {
     "atom_catalogue": ("AtomCoverage", "CopyAtom", "MatrixAtom", "OperandCoverage", "atom_coverage", "atoms"),
     "banks": (
         "AMD", "BankModel", "BankReport", "Certificate", "Collision", "NVIDIA", "Pattern", "bank_conflicts",
-        "conflicts_by_warp", "find_padding", "find_swizzle", "padded_layout",
+        "conflicts_by_warp", "find_padding", "find_remedy", "find_swizzle", "padded_layout",
     ),
     "derivations": ("AlgebraStep", "explain_steps", "format_operand"),
     "register_conversion": ("Conversion", "conversion"),
@@ -62,6 +63,6 @@ __all__ = [
     "AMD", "NVIDIA", "AlgebraStep", "AtomCoverage", "BalanceReport", "BankModel", "BankReport", "Certificate",
     "CoalescingReport", "Collision", "Conversion", "CopyAtom", "FootprintReport", "MatrixAtom", "OperandCoverage",
     "Pattern", "Permutation", "RunReport", "ThreadStrides", "atom_coverage", "atoms", "balance", "bank_conflicts",
-    "coalescing", "conflicts_by_warp", "contiguous_runs", "conversion", "explain_steps", "find_padding",
+    "coalescing", "conflicts_by_warp", "contiguous_runs", "conversion", "explain_steps", "find_padding", "find_remedy",
     "find_swizzle", "footprint", "padded_layout", "padding_share", "permutation", "thread_strides",
 ]  # fmt: skip

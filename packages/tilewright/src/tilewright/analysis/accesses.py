@@ -14,10 +14,11 @@ from numpy.typing import ArrayLike
 
 from ..copying import Array
 from ..errors import LayoutError
-from ..layout import Layout, LayoutLike, as_integer, chunks
+from ..layout import Layout, LayoutLike, Linear, as_integer, chunks, product_each
 from ..tensor import View
 
 Access: TypeAlias = "LayoutLike | View | ArrayLike"  # the offsets that each thread touches
+Threads: TypeAlias = "Access | Linear"  # the elements that each thread touches
 SIZES = (1, 2, 4, 8, 16)  # bytes that an instruction loads or stores per thread
 MAX_BYTES = SIZES[-1]
 MAX_OFFSETS = 1 << 26  # of one access, since all are in memory at a time
@@ -106,18 +107,20 @@ class WarpAccess:
 
 
 def access_offsets(
-    memory: Access, threads: Access | None, caller: str, active: ArrayLike | None = None
+    memory: Access, threads: Threads | None, caller: str, active: ArrayLike | None = None
 ) -> tuple[Array, Array]:
     """Return the offsets of an access, one row per thread, and which of them are data of `active` threads.
 
-    `memory` is a layout; `threads` maps threads and their values to its coordinates. Without `threads`, `memory` is
-    a layout whose first mode counts threads, a tensor (its offsets, not its values), or a table of offsets.
+    `memory` is a layout; `threads` maps threads and their values to its coordinates, which are counted colexicographic,
+    or one by one: on the axes E0, E1 and so on, or as a linear map from lanes, warps and registers does. Without
+    `threads`, `memory` is a layout whose first mode counts threads, a tensor (its offsets, not its values), or a table
+    of offsets.
 
     >>> from tilewright import Layout
     >>> access_offsets(Layout((4, 8), (8, 1)), Layout((4, 2), (1, 4)), "this")[0].tolist()
     [[0, 1], [8, 9], [16, 17], [24, 25]]
     """
-    offsets, touched = _offsets_of(memory if threads is None else threads, caller)
+    offsets, touched = _offsets_of(memory if threads is None else _count_elements(memory, threads, caller), caller)
     if active is not None:
         touched = touched & _active_threads(active, len(offsets), caller)[:, None]
     if threads is not None:
@@ -126,6 +129,45 @@ def access_offsets(
     if min(low, -high) <= -_MAX_OFFSET:
         raise LayoutError(f"{caller}: offsets from {low} to {high} are too large for addresses of 64 bits")
     return offsets, touched
+
+
+def _count_elements(memory: Access, threads: Threads, caller: str) -> Access:
+    """Return the elements of `memory` that threads touch as numbers, if they are given as coordinates."""
+    extents = product_each(memory.layout.shape if isinstance(memory, View) else getattr(memory, "shape", ()))
+    if isinstance(threads, Linear):
+        table = _register_table(threads, caller)
+        if tuple(threads.outputs.values()) != extents:
+            raise LayoutError(f"{caller}: the threads' map is to {threads.outputs}, got memory of extents {extents}")
+        coordinates = list(table.values())
+    elif isinstance(threads, LayoutLike) and threads.axes and {*threads.axes} <= {f"E{k}" for k in range(len(extents))}:
+        parts = [threads.project(f"E{k}") if f"E{k}" in threads.axes else None for k in range(len(extents))]
+        tables = [0 if part is None else _layout_offsets(part, caller)[0] for part in parts]
+        coordinates = [np.asarray(part) for part in tables]
+        for part, extent in zip(coordinates, extents, strict=True):
+            if part.min() < 0 or part.max() >= extent:
+                raise LayoutError(
+                    f"{caller}: {threads} leaves the extents {extents} of the memory; make the threads fit"
+                )
+    else:
+        return threads
+    return sum(part * prod(extents[:k]) for k, part in enumerate(coordinates))
+
+
+def _register_table(threads: Linear, caller: str) -> dict[str, Array]:
+    """Return the coordinates that a map from registers, lanes and warps gives, one row per thread."""
+    sizes = {name: threads.inputs.get(name, 1) for name in ("lane", "warp", "register", "block")}
+    if not {*threads.inputs} <= {*sizes} or sizes["block"] > 1:
+        inputs = ", ".join([f"{name} ({size})" for name, size in threads.inputs.items()])
+        raise LayoutError(
+            f"{caller}: threads are a map of registers, lanes and warps of one block, got one of {inputs}"
+        )
+    if (count := prod(sizes.values())) > MAX_OFFSETS:
+        raise LayoutError(f"{caller}: the threads have {count} elements; an access has at most {MAX_OFFSETS}")
+    number = np.arange(sizes["lane"] * sizes["warp"])[:, None]
+    inputs = {"lane": number % sizes["lane"], "warp": number // sizes["lane"], "block": np.zeros_like(number)}
+    inputs["register"] = np.arange(sizes["register"])[None]
+    table = threads(**{name: inputs[name] for name in threads.inputs})
+    return {name: np.broadcast_to(values, (len(number), sizes["register"])) for name, values in table.items()}
 
 
 def _active_threads(active: ArrayLike, count: int, caller: str) -> Array:

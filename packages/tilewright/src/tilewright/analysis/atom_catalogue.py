@@ -10,13 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from .._text import format_extents
+from .._text import format_extents, suggest
 from ..display import Drawable
 from ..errors import LayoutError
 from ..layout import Layout
@@ -363,8 +362,7 @@ class AtomCatalogue(Mapping[str, "MatrixAtom | CopyAtom"]):
 
     def __getitem__(self, name: str) -> Any:
         if name not in self:
-            near = get_close_matches(str(name), list(self._known()), 1)
-            remedy = f"did you mean {near[0]!r}?" if near else "list(tw.atoms) has all names"
+            remedy = suggest(name, self._known(), "list(tw.atoms) has all names")
             raise LayoutError(f"unknown instruction {name!r}; {remedy}")
         return _atom(name)
 

@@ -15,9 +15,18 @@ from numpy.typing import ArrayLike
 from ..copying import Array
 from ..display import Drawable
 from ..errors import LayoutError
-from ..layout import Layout, LayoutLike, Linear, Swizzle, as_integer
+from ..layout import ComposedLayout, Layout, LayoutLike, Linear, Swizzle, as_integer, compose, leaves, map_leaves
 from ..tensor import View
-from .accesses import Access, Instruction, WarpAccess, access_offsets, validate_itemsize, validate_vector, warp_accesses
+from .accesses import (
+    Access,
+    Instruction,
+    Threads,
+    WarpAccess,
+    access_offsets,
+    validate_itemsize,
+    validate_vector,
+    warp_accesses,
+)
 
 
 @dataclass(frozen=True)
@@ -121,7 +130,7 @@ class BankReport(Drawable):
 
 def bank_conflicts(
     memory: Access,
-    threads: Access | None = None,
+    threads: Threads | None = None,
     *,
     itemsize: int | None = None,
     vector: int | None = None,
@@ -161,7 +170,7 @@ def bank_conflicts(
 
 def conflicts_by_warp(
     memory: Access,
-    threads: Access | None = None,
+    threads: Threads | None = None,
     *,
     itemsize: int | None = None,
     vector: int | None = None,
@@ -196,7 +205,7 @@ class _Request:
 
 def _request(
     memory: Access,
-    threads: Access | None,
+    threads: Threads | None,
     itemsize: int | None,
     vector: int | None,
     instruction: str,
@@ -295,6 +304,9 @@ def _collisions(
 
 MAX_MAPS = 1 << 16
 """The most linear maps that are tried one by one."""
+MAX_REMEDIED = 1 << 12
+"""The most elements of an access for which a remedy is searched, of one warp if what helps it helps all."""
+_MAX_ROWS = 4  # sizes of rows after which padding is tried
 
 
 @dataclass(frozen=True, eq=False)
@@ -360,6 +372,23 @@ class Certificate:
         """Return where the remedy puts elements: offsets of unswizzled memory, as integers or arrays."""
         placed: int | Array = _place(self.remedy, self.row, offsets)
         return placed
+
+    def apply(self, layout: LayoutLike) -> LayoutLike | None:
+        """Return a `layout` of memory with the remedy in place of its swizzle; None if there is no such layout.
+
+        >>> print(find_swizzle([np.arange(32) * 32]).apply(Layout((32, 32), (32, 1))))
+        Sw<5,0,5> o (32,32):(32,1)
+        >>> print(find_padding([np.arange(32) * 32], 32).apply(Layout((32, 32), (32, 1))))
+        (32,32):(33,1)
+        """
+        plain = _without_swizzle(layout)
+        if isinstance(self.remedy, int) and isinstance(plain, Layout):
+            row, more = self.row or 1, self.remedy
+            return Layout(plain.shape, map_leaves(lambda stride: stride + stride // row * more, plain.stride))
+        if isinstance(self.remedy, Swizzle):
+            swizzled: LayoutLike = compose(self.remedy, plain)
+            return swizzled
+        return plain if self.remedy is None else None
 
     def verify(self) -> bool:
         """Return whether the accesses, counted again, cost as much as certified, and elements stay apart."""
@@ -435,6 +464,68 @@ def find_padding(
     if limit < 0:
         raise LayoutError(f"most is a number of elements of padding, at least 0, got {limit}")
     return _best_of(range(0, limit + 1, step), accesses, bytes_each, machine, row, assumption)
+
+
+def find_remedy(
+    memory: Access,
+    threads: Threads | None = None,
+    *,
+    itemsize: int | None = None,
+    vector: int | None = None,
+    instruction: str = "ld",
+    machine: BankModel = NVIDIA,
+) -> Certificate:
+    """Return the swizzle that frees an access of bank conflicts, or else padding that does, or else the best of them.
+
+    The parameters are as in `bank_conflicts`. A swizzle that `memory` has is replaced. Padding is tried after the rows
+    of a strided layout, the longest first. At most `MAX_REMEDIED` elements are searched.
+
+    >>> from tilewright import Layout
+    >>> memory = Layout((32, 32), (32, 1))
+    >>> print(find_remedy(memory, Layout(32), itemsize=4).apply(memory))
+    Sw<5,0,5> o (32,32):(32,1)
+    """
+    plain = _without_swizzle(memory)
+    offsets, touched = access_offsets(plain, threads, "find_remedy")
+    whole = Pattern(offsets[touched.all(axis=1)], instruction, vector)
+    first = replace(whole, offsets=whole.offsets[: machine.warp])
+    best = _search_remedies(plain, first, itemsize, machine)
+    wavefronts, ideal = _count(whole, best.place, best.itemsize, machine)
+    if wavefronts > ideal and len(first.offsets) < len(whole.offsets):
+        return _search_remedies(plain, whole, itemsize, machine)
+    return replace(best, wavefronts=(wavefronts,), ideal=(ideal,), patterns=(whole,))
+
+
+def _search_remedies(plain: Access, pattern: Pattern, itemsize: int | None, machine: BankModel) -> Certificate:
+    if (count := pattern.offsets.size) > MAX_REMEDIED:
+        raise LayoutError(
+            f"the threads access {count} elements; a remedy is searched for at most {MAX_REMEDIED}: give fewer threads"
+        )
+    best = find_swizzle([pattern], itemsize=itemsize, machine=machine)
+    for row in _row_sizes(plain):
+        if best.is_conflict_free:
+            break
+        padded = find_padding([pattern], row, itemsize=itemsize, machine=machine)
+        best = min(best, padded, key=lambda found: found.excess)
+    return best
+
+
+def _without_swizzle(memory: Access) -> Any:
+    return memory.inner if isinstance(memory, ComposedLayout) and isinstance(memory.outer, Swizzle) else memory
+
+
+def _row_sizes(memory: object) -> list[int]:
+    """Return the strides of a strided layout that are sizes of rows, which padding can follow, the largest first."""
+    if not isinstance(memory, Layout) or memory.axes or memory != Layout(memory.shape, memory.stride):
+        return []
+    modes = [(n, stride) for n, stride in zip(leaves(memory.shape), leaves(memory.stride), strict=True) if n > 1]
+    rows = sorted({stride for _, stride in modes if stride > 1}, reverse=True)
+
+    def is_row(row: int) -> bool:
+        inside = sum([(n - 1) * stride for n, stride in modes if stride < row])
+        return inside < row and all(stride % row == 0 for _, stride in modes if stride >= row)
+
+    return [row for row in rows if is_row(row)][:_MAX_ROWS]
 
 
 def padded_layout(certificate: Certificate, shape: Sequence[int]) -> Layout:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tilewright diff`: compare two files across formats and layouts."""
+"""`tilewright diff`: compare two files across formats and layouts, or two texts of tensors or layouts."""
 
 from __future__ import annotations
 
@@ -7,17 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .console import Answer, ExitCode, Progress, check_output_path, save_picture, table_width, wrap_lines
-from .options import FILE, SIZE, device_option, tensors_option
-from .program import follow_links_option, verb
+from .._text import count_of, format_extents
+from .console import Answer, ExitCode, Progress, check_output_path, save_picture, shorten, table_width, wrap_lines
+from .options import FILE, NO_CHIP, SIZE, SpecOptions, device_option, tensors_option
+from .program import follow_links_option, refuse_options, verb
+from .subjects import TEXT, is_text, parse_subject, read_text
 
 if TYPE_CHECKING:
     from ..conversion import Comparison, TensorComparison
+    from ..layout import LayoutLike
+
+MAX_COMPARED = 1 << 22  # elements of layouts that are compared one by one
 
 
 @verb("diff")
-@click.argument("a", type=click.Path())
-@click.argument("b", type=click.Path())
+@click.argument("a", metavar="FILE|TEXT", type=TEXT)
+@click.argument("b", metavar="FILE|TEXT", type=TEXT)
 @tensors_option
 @click.option("--atol", type=click.FloatRange(0), default=0.0, metavar="X", help="Accept errors up to X + rtol x |a|.")
 @click.option("--rtol", type=click.FloatRange(0), default=0.0, metavar="X", help="Relative tolerance; see --atol.")
@@ -45,6 +50,10 @@ def command(
     \b
     tilewright diff model.safetensors converted/ --ulp 1
     tilewright diff a.npy b.tensorbin --rtol 1e-2 --map
+    tilewright diff "(4,8):(8,1)" "(4,8):(1,4)"
+
+    Of two texts, tensors as ttnn prints them or layouts in any notation, it says what differs: shape, dtype, layout,
+    memory, and whether each index has the same offset.
 
     Tensors on a mesh of devices are compared as a whole, or with --device what one of them holds.
     The exit status is 0 if all tensors are the same, and 1 if they are not.
@@ -52,6 +61,11 @@ def command(
     from ..conversion import diff
     from ..files import open_tensors
 
+    a, b = read_text(a), read_text(b)
+    if is_text(a) or is_text(b):
+        options = [str(option.name) for option in click.get_current_context().command.params]
+        refuse_options([name for name in options if name not in ("a", "b", "json", "debug")], "on texts")
+        return _diff_texts(a, b)
     if show is not None:
         check_output_path(show)
     with Progress("comparing", "elements") as progress:
@@ -71,6 +85,84 @@ def command(
         comparison.to_json() | {"show": show},
         status,
     )
+
+
+def _diff_texts(a: str, b: str) -> Answer:
+    """Return in which fields two texts differ, and whether their layouts are the same function."""
+    from ..memory import format_steps
+
+    (left, layout), (right, other) = map(_read_side, (a, b))
+    equal, where = _compare_layouts(layout, other)
+    names = list(dict.fromkeys([*left, *right]))
+    different = [name for name in names if left.get(name) != right.get(name) and not (name == "layout" and equal)]
+    steps = []
+    for name in names:
+        pair = left.get(name, "not stated"), right.get(name, "not stated")
+        is_equal = pair[0] == pair[1]
+        steps += [(name, pair[0])] if is_equal else [(f"{name} A", pair[0]), (f"{name} B", pair[1])]
+    steps.append(("function", where))
+    heading = f"A and B differ in {', '.join(different)}" if different else "A and B are the same"
+    first = click.style(heading, fg="red" if different else "green", bold=True)
+    data = {
+        "same": not different,
+        "different": different,
+        "same_function": equal,
+        "fields": {name: [left.get(name), right.get(name)] for name in names},
+    }
+    return Answer(lambda: f"{first}\n{format_steps(steps)}", data, ExitCode.NO if different else ExitCode.OK)
+
+
+def _read_side(text: str) -> tuple[dict[str, str], LayoutLike | None]:
+    """Return the fields of a text by name, and its layout from coordinates to elements, if it has one."""
+    from ..layout import LayoutLike, product_each
+    from ..memory import MemoryConfig, PageLayout, TensorSpec
+    from ..notation import ParsedText
+
+    if not is_text(text):
+        raise click.UsageError(f"one side is a text, but {shorten(text)} is none; compare two texts, or two files")
+    parsed = parse_subject(text, SpecOptions(chip=NO_CHIP))
+    about = parsed.subject if isinstance(parsed, ParsedText) else parsed
+    if isinstance(about, TensorSpec):
+        tiles = f"tiles of {format_extents(about.tile.shape)}" if about.page_layout is PageLayout.TILE else "rows"
+        fields = {"shape": format_extents(about.shape.logical, "scalar"), "dtype": about.dtype.name, "pages": tiles}
+        return fields | {"layout": str(about.stored), "memory": str(about.memory)}, about.stored
+    if isinstance(about, MemoryConfig):
+        return {"memory": str(about)}, None
+    if getattr(parsed, "notation", "") == "error":
+        raise click.UsageError(f"{shorten(text)} is an error message, which has no layout; use tilewright explain")
+    fields = {"shape": format_extents(product_each(about.shape), "scalar")} if isinstance(about, LayoutLike) else {}
+    if isinstance(parsed, ParsedText) and parsed.element_bits is not None:
+        fields["element"] = count_of(parsed.element_bits, "bit")
+    return fields | {"layout": str(about)}, about if isinstance(about, LayoutLike) else None
+
+
+def _compare_layouts(a: LayoutLike | None, b: LayoutLike | None) -> tuple[bool | None, str]:
+    """Return whether two layouts have the same offset for every index, or None if unknown; and a sentence about it."""
+    import numpy as np
+
+    from ..layout import Layout, functionally_equal, index_to_coordinate, product_each
+
+    if a is None or b is None:
+        return None, "not compared: only layouts of elements are functions"
+    if a.size != b.size:
+        return False, f"different: {a.size} and {b.size} elements"
+    if a.size > MAX_COMPARED and not (isinstance(a, Layout) and isinstance(b, Layout)):
+        return None, f"not compared: more than {MAX_COMPARED} elements"
+    if functionally_equal(a, b):
+        return True, "the same: every index has the same offset"
+    extents = product_each(a.shape)
+    if (
+        a.size > MAX_COMPARED
+        or a.axes
+        or b.axes
+        or a.is_replicated
+        or b.is_replicated
+        or extents != product_each(b.shape)
+    ):
+        return False, "different"
+    numbers = np.arange(a.size)
+    first = int(np.argmax((a(numbers) != b(numbers)) | (a.valid(numbers) != b.valid(numbers))))
+    return False, f"different, first at {index_to_coordinate(first, extents)}: offsets {a(first)} and {b(first)}"
 
 
 def _format_answer(comparison: Comparison, drawn: TensorComparison | None, show: str | None) -> str:

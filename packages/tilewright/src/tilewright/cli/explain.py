@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .._text import parse_extents
-from ..errors import CoordinateError
+from .._text import count_of, parse_extents
+from ..errors import CoordinateError, LayoutError
 from .console import Answer, shorten
 from .options import (
     ADDRESS,
@@ -28,7 +28,8 @@ from .options import (
     typed_options,
 )
 from .program import follow_links_option, refuse_options, reject_options, verb
-from .subjects import is_text, names_file, open_stored, parse_subject, text_shape_option
+from .show import name_assumptions, picture_text
+from .subjects import TEXT, is_text, names_file, open_stored, parse_subject, read_text, text_shape_option
 
 if TYPE_CHECKING:
     from ..files import StoredTensor
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @verb("explain")
-@click.argument("what", metavar="SHAPE|FILE|TEXT")
+@click.argument("what", metavar="SHAPE|FILE|TEXT", type=TEXT)
 @click.option("--at", type=COORDINATE, metavar="I,J,K", help="The element to find.")
 @click.option("--address", type=ADDRESS, metavar="BYTE", help="Explain this address instead, of --core or --bank.")
 @click.option("--core", type=CORE, metavar="X,Y", help="Core that --address is in.")
@@ -64,7 +65,7 @@ def command(
     follow_links: bool,
     options: SpecOptions,
 ) -> Answer:
-    """Show where an element of a tensor lives, from its coordinate to its byte; or what an address holds.
+    """Show where an element of a tensor lives, from its coordinate to its byte; what an address holds; or an error.
 
     \b
     tilewright explain 4x60x90 --dtype bfloat8_b --shard block --grid 8x8 \\
@@ -73,28 +74,36 @@ def command(
         --core 0,5 --address 1498385
     tilewright explain tiles/ --tensor wte.weight --at 2,33
     tilewright explain "Sw<3,3,3> o _0 o (_8,_64):(_64,_1)" --at 1,8
+    tilewright explain run.log
 
+    Without --at and --address, the tensor or the layout is described as a whole.
     A tensor of a file is placed according to the file; its value and its bytes in the file are shown as well. If a mesh
     of devices shares it, so are the devices that hold the element; with --device, coordinates are those in its part.
-    A TEXT is a layout in the notation of CuTe, XLA, MLIR or another system, see translate, or a tensor as ttnn prints
-    its spec.
+    A TEXT is a layout in the notation of CuTe, XLA, MLIR or another system, see translate, a tensor as ttnn prints its
+    spec, or an error of ttnn or tt-metal, with all that is around it in a log: what happened, and what would help. It
+    may be in a file; "-" is standard input.
     """
     from ..layout import Linear
     from ..memory import TensorSpec, explain, explain_address
 
+    what = read_text(what)
     subject = parse_subject(what, options, text_shape) if text_shape is not None or is_text(what) else None
-    layout = None
-    if subject is not None and not isinstance(subject, TensorSpec):
-        layout = getattr(subject, "memory_layout", subject)
     if subject is None and not names_file(what):
         parse_shape(what)  # before the options: where there is nothing to explain, they do not matter
+    if getattr(subject, "notation", "") == "error":
+        own = ("at", "address", "core", "bank", "bit", "base", "text_shape")
+        refuse_options([*PLACEMENT_OPTIONS, *FILE_OPTIONS, *own], "on an error message")
+        return Answer(subject.explain(), subject.value.to_json())
     _check_options(at, address, core, bank)
-    if at is not None:
+    if address is None:
         refuse_options(["bit"], "without --address")
-    if layout is not None:
+    if subject is not None and not isinstance(subject, TensorSpec):
         refuse_options([*PLACEMENT_OPTIONS, *FILE_OPTIONS, "base"], "on a layout")
-        if at is None:
+        if address is not None:
             raise click.UsageError("--address is for tensors on a chip; a layout takes --at I,J")
+        if at is None:
+            return _describe(subject, {})
+        layout = getattr(subject, "memory_layout", subject)
         if isinstance(layout, Linear):
             raise click.UsageError(
                 f"a layout of {', '.join(layout.inputs)} has no offsets to explain; draw it with tilewright show"
@@ -110,6 +119,9 @@ def command(
     typed = typed_options(ctx)
     stated = STATED_BY_TEXT if subject is not None else frozenset() if stored is None else stated_by_file(stored, typed)
     assumed = list_assumptions(spec, typed | stated)
+    if at is None and address is None:
+        refuse_options(["base"], "without --at and --address")
+        return _describe(spec, assumed)
     if at is not None:
         if stored is None:
             element: Any = explain(spec, at, base)
@@ -135,6 +147,27 @@ def command(
     return _build_answer(
         spec, assumed, lines, way, {"address": address, "core": core, "bank": bank, **resident.to_json()}, whole
     )
+
+
+def _describe(subject: object, assumed: dict[str, str]) -> Answer:
+    """Return what a tensor or a layout is as a whole: the facts of its picture."""
+    from ..memory import MemoryConfig
+    from ..notation import ParsedText
+    from ..views import Fact, Scene, scene_of
+
+    stated = []
+    if isinstance(subject, ParsedText):
+        size = "" if subject.element_bits is None else f", elements of {count_of(subject.element_bits, 'bit')}"
+        stated = [Fact("notation", subject.notation + size)]
+        stated += [Fact("also states", part) for part in subject.besides]
+    try:
+        own = subject.subject if isinstance(subject, ParsedText) else subject
+        scene = Scene(str(own)) if isinstance(own, MemoryConfig) else scene_of(subject)
+    except LayoutError:  # no picture, as of a swizzle, which has no shape
+        scene = Scene(str(getattr(subject, "placement", subject)))
+    scene = name_assumptions(Scene(scene.title, facts=(*stated, *scene.facts)), assumed)
+    facts = {fact.name: fact.value for fact in scene.facts}
+    return Answer(lambda: picture_text(scene), {"what": scene.title, "facts": facts, "assumed": assumed})
 
 
 def _build_answer(
@@ -188,9 +221,9 @@ def _choose_spec(stored: StoredTensor | None, what: str, options: SpecOptions) -
 
 
 def _check_options(at: object, address: object, core: object, bank: object) -> None:
-    if (at is None) == (address is None):
+    if at is not None and address is not None:
         raise click.UsageError("give either --at I,J,K (an element) or --address with --core X,Y (an address)")
-    if at is not None and (core is not None or bank is not None):
+    if address is None and (core is not None or bank is not None):
         raise click.UsageError("--core and --bank are only for --address; remove them or --at")
     if address is not None and (core is None) == (bank is None):
         raise click.UsageError("--address needs either --core X,Y or --bank N")

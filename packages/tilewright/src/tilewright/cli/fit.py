@@ -26,7 +26,7 @@ from .options import (
     typed_options,
 )
 from .program import follow_links_option, refuse_options, verb
-from .subjects import is_text, names_file, parse_subject
+from .subjects import TEXT, is_text, names_file, parse_subject, read_text
 
 if TYPE_CHECKING:
     from ..conversion import DeviceTensor
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @verb("fit")
-@click.argument("tensors", nargs=-1, required=True, metavar="SHAPE[:NAME=VALUE]|FILE...")
+@click.argument("tensors", nargs=-1, required=True, metavar="SHAPE[:NAME=VALUE]|FILE|TEXT...", type=TEXT)
 @click.option("--for", "machine", type=MACHINE, help="Fit the weight cache of a checkpoint for N150, N300, T3K ...")
 @click.option("--optimizations", metavar="MODE", help="With --for: performance, accuracy, or a JSON file of formats.")
 @click.option("--cb", type=SIZE, multiple=True, help="Circular buffer of each core; may be repeated.")
@@ -69,6 +69,7 @@ def command(
     is checked, for each device of the machine: weights only. KV cache and activations need memory as well.
     The exit status is 0 if everything fits, and 1 if it does not.
     """
+    tensors = tuple([read_text(tensor) for tensor in tensors])
     reserved = (list(cb), l1_small, trace_region)
     if machine is not None:
         from ..conversion import fit
@@ -117,8 +118,9 @@ def _parse_tensors(
     if is_text(text):
         subject = parse_subject(text, options)
         if not isinstance(subject, TensorSpec):
+            noun = "an error message" if getattr(subject, "notation", "") == "error" else "no tensor"
             raise click.UsageError(
-                f"{shorten(text)} is a layout; fit takes tensors: a shape, a file, or a printed TensorSpec"
+                f"{shorten(text)} is {noun}; fit takes tensors: a shape, a file, or a printed TensorSpec"
             )
         return [(DeviceTensor("", subject), STATED_BY_TEXT)]
     if not names_file(text):

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from ..errors import FileFormatError
+from ..errors import FileFormatError, LayoutError
+from .console import shorten
 from .options import MEMORY_OPTIONS, SHAPE, STATED_BY_TEXT, SpecOptions
 
 if TYPE_CHECKING:
     from ..memory import TensorSpec
 
 _TENSOR_SETTINGS = ("dtype", "layout", "tile", "transpose_tile", "alignment", "chip", "dispatch", "harvested")
-_PRINTED = ("TensorSpec(", "MemoryConfig(", "Tensor(", "{", "tt::", "ttnn.")  # how values that ttnn prints begin
+_PRINTED = ("TensorSpec(", "MemoryConfig(", "Tensor(", "{", "tt::", "ttnn.", "#ttnn.")  # how printed values begin
 
 
 class Move(NamedTuple):
@@ -87,7 +88,8 @@ def _parse_target(text: str, source: _Placed, options: SpecOptions) -> TensorSpe
         return _place(SHAPE.convert(shape, None, None), settings, options if bare else options.with_settings(settings))
     if "=" not in words:
         raise click.UsageError(
-            f"{text!r} is not a target; write settings as shard=height:grid=8x1, or dram, l1, or a MemoryConfig(...)"
+            f"{shorten(text)!r} is not a target; write settings as shard=height:grid=8x1, or dram, l1, or a"
+            " MemoryConfig(...)"
         )
     for setting in words.split(":"):
         name = setting.partition("=")[0].replace("-", "_")
@@ -112,11 +114,12 @@ def _place(shape: tuple[int, ...], settings: str, options: SpecOptions) -> Tenso
 def _parse_printed(text: str, role: str, options: SpecOptions, source: TensorSpec | None = None) -> TensorSpec:
     """Return the tensor of a text that ttnn printed; a memory config is one of the `source`, if there is one."""
     from ..memory import MemoryConfig, TensorSpec
-    from ..notation import parse_ttnn
+    from ..notation import ParsedText, parse
 
     try:
-        value = parse_ttnn(text).value
-    except FileFormatError as problem:
+        parsed = parse(text)
+        value = parsed.subject if isinstance(parsed, ParsedText) else parsed
+    except LayoutError as problem:
         raise click.UsageError(f"{role}: {problem}") from None
     if isinstance(value, MemoryConfig) and source is not None:
         return source.with_memory(value)

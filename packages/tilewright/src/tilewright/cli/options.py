@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
-from .._text import canonical_word, parse_extents, parse_size
+from .._text import canonical_word, parse_extents, parse_size, suggest
 from ..errors import MemoryConfigError
 from .console import check_input_path, shorten
 from .program import SectionedOption, refuse_options
@@ -80,7 +80,7 @@ class NameType(ParsedType):
     def _choose(self, text: str) -> str:
         names = list(self._names())
         if text not in names:
-            raise ValueError(f"unknown {self.name} {text!r}; choose one of {', '.join(names)}")
+            raise ValueError(f"unknown {self.name} {text!r}; {suggest(text, names)}")
         return text
 
 
@@ -198,22 +198,20 @@ def _parse_chip(text: str) -> Chip | str:
     except MemoryConfigError as problem:
         if not str(problem).startswith("unknown chip"):
             raise
-        names = ", ".join(chip_names())
-        raise ValueError(
-            f"unknown chip {text!r}; use one of {names}, or the path of a .toml file that describes another"
-        ) from None
+        otherwise = f"use one of {', '.join(chip_names())}, or the path of a .toml file that describes another"
+        raise ValueError(f"unknown chip {text!r}; {suggest(text, chip_names(aliases=True), otherwise)}") from None
 
 
 def _chip_names() -> Iterable[str]:
     from ..memory import chip_names
 
-    return chip_names()
+    return chip_names(aliases=True)
 
 
 def _machine_names() -> Iterable[str]:
     from ..conversion import Recipe
 
-    return Recipe.load().devices
+    return [word for name, table in Recipe.load().devices.items() for word in (name, *table.also)]
 
 
 SHAPE = ParsedType("shape", _parse_shape)
@@ -379,10 +377,10 @@ class SpecOptions:
             name, equals, value = setting.partition("=")
             option = _BY_NAME.get(name.replace("-", "_"))
             if option is None or not (equals or option.is_flag):
-                names = ", ".join(option_name.replace("_", "-") for option_name in _BY_NAME)
-                raise click.UsageError(
-                    f"{setting!r} is not a setting of a tensor; write NAME=VALUE, with NAME one of {names}"
-                )
+                names = [option_name.replace("_", "-") for option_name in _BY_NAME]
+                otherwise = f"write NAME=VALUE, with NAME one of {', '.join(names)}"
+                hint = otherwise if option is not None else suggest(name, names, otherwise)
+                raise click.UsageError(f"{setting!r} is not a setting of a tensor; {hint}")
             try:
                 converted = option.type.convert(value if equals else True, option, None)
             except click.BadParameter as problem:

@@ -7,13 +7,13 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
+from .._text import suggest
 from ..plugins import list_plugins, load_plugin
 from ..version import __version__
 from .console import Answer, CommandError, Console, ExitCode, describe_error, to_json
@@ -136,6 +136,7 @@ VERBS = {
     "fit": "Check whether tensors fit a chip; suggest what would.",
     "reshard": "Plan a move between memories: traffic, kernels, time.",
     "audit": "Check reports of real runs: placements, memory, overlaps.",
+    "conflicts": "Count bank conflicts of shared memory; find a remedy.",
     "translate": "Translate a layout between CuTe, XLA, Triton, MLIR ...",
     "show": "Draw layouts, tensors and memory as text, SVG or HTML.",
     "explore": "Open the explorer, an interactive page for placements.",
@@ -175,9 +176,7 @@ class VerbGroup(click.Group):
         """Return the verb that the arguments start with, or fail and suggest the closest one."""
         verb = args[0]
         if verb not in VERBS and not verb.startswith("-") and verb not in (verbs := _all_verbs()):
-            matches = get_close_matches(verb, verbs, n=1)
-            meant = f"did you mean {matches[0]}?" if matches else f"choose one of {', '.join(verbs)}"
-            ctx.fail(f"unknown verb {verb!r}; {meant}")
+            ctx.fail(f"unknown verb {verb!r}; {suggest(verb, verbs)}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

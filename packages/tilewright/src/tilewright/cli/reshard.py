@@ -27,6 +27,7 @@ from .move_arguments import parse_move
 from .options import FILE, SpecOptions, describe_assumptions, list_assumptions, spec_options, typed_options
 from .program import option_in, refuse_options, verb
 from .show import check_animation_path, check_picture_path, name_assumptions, picture_text
+from .subjects import TEXT, read_text
 
 if TYPE_CHECKING:
     from ..traffic import Endpoint, LayoutChain, RequestRun, ReshardPlan
@@ -50,8 +51,8 @@ _picture_option = option_in("Pictures")
 
 
 @verb("reshard")
-@click.argument("source", metavar="SOURCE")
-@click.argument("target", metavar="TARGET")
+@click.argument("source", metavar="SOURCE", type=TEXT)
+@click.argument("target", metavar="TARGET", type=TEXT)
 @click.option(
     "--op",
     type=click.Choice(OPERATIONS),
@@ -117,7 +118,7 @@ def command(
     for path in (chrome_trace, npe):
         if path is not None:
             check_output_path(path)
-    move = parse_move(source, target, options)
+    move = parse_move(read_text(source), read_text(target), options)
     refuse_options(move.overridden, "where the arguments state it")
     assumed = list_assumptions(move.before, typed_options(click.get_current_context()) | move.stated)
     from ..traffic import reshard

@@ -43,7 +43,7 @@ from .options import (
     typed_options,
 )
 from .program import follow_links_option, option_in, refuse_options, reject_options, verb
-from .subjects import names_file, open_stored, parse_subject, text_shape_option
+from .subjects import TEXT, names_file, open_stored, parse_subject, read_text, text_shape_option
 
 if TYPE_CHECKING:
     from ..files import StoredTensor
@@ -202,7 +202,7 @@ def _describe_mode(mode: str) -> str:
 
 
 @verb("show")
-@click.argument("things", nargs=-1, required=True, metavar="THING...")
+@click.argument("things", nargs=-1, required=True, metavar="THING...", type=TEXT)
 @click.option("-o", "--output", type=FILE, help="Write .svg, .html, .txt or .json.")
 @click.option("--at", type=COORDINATE, metavar="I,J,K", help="Mark one element and trace it to its byte.")
 @click.option("--page", type=click.IntRange(0), metavar="N", help="Draw the elements of one page.")
@@ -504,6 +504,7 @@ class Thing:
         >>> Thing.parse("4x60x90", SpecOptions()).shape
         (4, 60, 90)
         """
+        text = read_text(text)
         if names_file(text):
             return cls(text, options, stored=open_stored(text, tensor, device, follow_links))
         if _SHAPE.fullmatch(text):
@@ -515,7 +516,9 @@ class Thing:
         subject = parse_subject(text, SpecOptions(chip=NO_CHIP), text_shape)
         if isinstance(subject, TensorSpec):
             return cls(text, options, printed=subject)
-        layout, itemsize = getattr(subject, "layout", subject), getattr(subject, "itemsize", None)
+        if getattr(subject, "notation", "") == "error":
+            raise click.UsageError(f"{shorten(text)} is an error message, which has no picture; use tilewright explain")
+        layout, itemsize = getattr(subject, "subject", subject), getattr(subject, "itemsize", None)
         return cls(text, options, layout=layout, itemsize=itemsize)
 
     @property

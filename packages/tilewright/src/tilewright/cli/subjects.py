@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The subject of an argument: a file, or the text of a layout or of a tensor on a chip, however long it is."""
+"""The subject of an argument: a file of tensors, or a text, however long it is, also in a file or on standard input."""
 
 from __future__ import annotations
 
 import os
 import re
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
 
-from .console import CommandError
+from ..errors import LayoutError
+from .console import CommandError, ExitCode
 from .options import SHAPE, SpecOptions
 
 if TYPE_CHECKING:
@@ -17,8 +21,52 @@ if TYPE_CHECKING:
     from ..memory import DeviceLike, TensorSpec
 
 _SHAPE = re.compile(r"\s*(?:\[[0-9,x ]*\]|\(\s*\)|\(?[0-9]+(?:\s*[x×,]\s*[0-9]+)*\)?)\s*(?::\s*[a-z_]+\s*=|\Z)")
+_TEXT = re.compile(r"[<\[({]|\w \w")  # brackets, or several words
+_SNIFFED = 4096  # bytes of a file, in which a text has no zero
 _MAX_NAMES = 12  # of a file's tensors that an error lists
 _URL = re.compile(r"\s*[a-zA-Z][a-zA-Z0-9+.-]*://")
+_MAX_BYTES = 1 << 26  # of a text in a file or on standard input
+
+
+class TextType(click.types.StringParamType):
+    """The type of arguments that are a text, or name a file: a shell completes the file.
+
+    >>> TEXT.convert("(4,8):(8,1)", None, None)
+    '(4,8):(8,1)'
+    """
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Return the request to complete the name of a file."""
+        return [CompletionItem(incomplete, type="file")]
+
+
+TEXT = TextType()
+
+
+def read_text(argument: str) -> str:
+    """Return the text that an argument stands for: standard input for "-", the content of a text file, or itself.
+
+    A folder, a file of tensors and a URL stand for themselves.
+
+    >>> read_text("(4,8):(8,1)")
+    '(4,8):(8,1)'
+    """
+    from ..files import SourceFile, find_file_kind
+
+    if argument == "-":
+        content, name = getattr(sys.stdin, "buffer", sys.stdin).read(_MAX_BYTES + 1), "standard input"
+    elif not os.path.isfile(argument) or argument.endswith(".json") or find_file_kind(SourceFile(argument)) is not None:
+        return argument
+    else:
+        with Path(argument).open("rb") as file:
+            content, name = file.read(_MAX_BYTES + 1), argument
+        if b"\0" in content[:_SNIFFED]:
+            return argument
+    text = content if isinstance(content, str) else content.decode("utf-8-sig", "replace")
+    if len(content) > _MAX_BYTES or not text.strip():
+        problem = "is empty" if not text.strip() else f"is longer than {_MAX_BYTES} bytes"
+        raise CommandError(f"{name} {problem}; expected the text of a layout, a tensor or an error", ExitCode.INPUT)
+    return text.strip()
 
 
 def names_file(text: str) -> bool:
@@ -31,37 +79,45 @@ def names_file(text: str) -> bool:
 
 
 def is_text(text: str) -> bool:
-    """Return whether an argument is the text of a layout or a tensor, rather than a shape or the name of a file.
+    """Return whether an argument is the text of a layout, a tensor or an error, rather than a shape or a file.
 
     >>> is_text("(4,8):(8,1)"), is_text("4x60x90:dtype=float32"), is_text("()"), is_text("model.safetensors")
     (True, False, False, False)
     """
-    return any(mark in text for mark in "<[({") and not _SHAPE.match(text) and not names_file(text)
+    return _TEXT.search(text) is not None and not _SHAPE.match(text) and not names_file(text)
 
 
 text_shape_option = click.option(
-    "--shape", "text_shape", type=SHAPE, help="The shape, for a TEXT without one: oneDNN, TVM."
+    "--shape", "text_shape", type=SHAPE, help="The shape, for a TEXT without one: oneDNN, TVM, shardings."
 )
 """The option of verbs that take a text of a layout."""
 
 
 def parse_subject(text: str, options: SpecOptions, shape: tuple[int, ...] | None = None) -> TensorSpec | Any:
-    """Return the object that a text describes: a tensor spec on the chip of the options, or a layout.
+    """Return the object that a text describes: a spec on the chip of the options, a layout, a sharding, a `ParsedText`.
 
     `shape` is for notations without one.
 
-    The text is in any notation, as a system printed it: a tensor of ttnn is a spec, and everything else a layout.
+    The text is in any notation, as a system printed it: a tensor of ttnn is a spec. A log is read for its errors.
 
     >>> from tilewright.cli.options import SpecOptions
     >>> print(parse_subject("(_4,_8):(_8,_1)", SpecOptions()))
     (4,8):(8,1)
     """
     from ..memory import TensorSpec
-    from ..notation import ParsedText, parse
+    from ..notation import DeviceSharding, ParsedText, find_errors, parse
 
-    parsed = parse(text, shape)
+    try:
+        parsed = parse(text, shape)
+    except LayoutError:
+        report = find_errors(text, is_message=True)
+        if not report.errors:
+            raise
+        return ParsedText("error", report)
     if not isinstance(parsed, ParsedText):
         return parsed
+    if isinstance(parsed.placement, DeviceSharding):
+        return parsed.placement
     if isinstance(parsed.placement, TensorSpec):
         if parsed.besides:
             click.echo(f"note: the answer leaves out {', '.join(parsed.besides)}", err=True)

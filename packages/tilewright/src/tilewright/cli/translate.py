@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import click
@@ -13,6 +12,7 @@ from ..errors import TilewrightError
 from .console import Answer, ExitCode, table_width
 from .options import SHAPE, NameType
 from .program import refuse_options, verb
+from .subjects import TEXT, read_text
 
 LANGUAGES = ("cuda", "opencl", "triton", "python", "mlir")
 
@@ -33,7 +33,7 @@ READ, WRITTEN = NameType("notation", _notation_names), NameType("notation to wri
 
 
 @verb("translate")
-@click.argument("text", metavar="TEXT")
+@click.argument("text", metavar="TEXT", type=TEXT)
 @click.option("--to", "target", type=WRITTEN, metavar="NAME", help="Notation to write: cute, xla, mlir ... [all]")
 @click.option("--from", "source", type=READ, metavar="NAME", help="Notation of TEXT. [detected]")
 @click.option("--shape", type=SHAPE, help="The shape, for texts without one: oneDNN, TVM, Mosaic, tt-mlir.")
@@ -49,8 +49,8 @@ def command(
 ) -> Answer:
     """Translate the text of a layout: CuTe, XLA, oneDNN, Triton, MLIR, TVM, Mosaic or our own.
 
-    TEXT is printed by the system, or taken from its source code; its form tells which system it is. "-" reads it from
-    standard input.
+    TEXT is printed by the system, or taken from its source code; its form tells which system it is. It may be in a
+    file, and "-" reads it from standard input.
 
     \b
     tilewright translate "(_4,_8):(_8,_1)"
@@ -64,8 +64,7 @@ def command(
     from ..notation import parse
     from ..notation.any_text import TYPED
 
-    if text == "-":
-        text = sys.stdin.read()
+    text = read_text(text)
     if language is not None:
         refuse_options(["target", "dtype"], "on the code of an index function")
     elif target is not None and target not in TYPED:

@@ -13,6 +13,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, cast
@@ -22,7 +23,7 @@ import numpy as np
 from .._files import as_path
 from .._integers import ceil_div
 from .._json import expect_integers, expect_string
-from .._text import count_of, list_some
+from .._text import canonical_word, count_of, list_some, suggest
 from ..copying import Assembly, count_elements
 from ..errors import FileFormatError, FormatError, LayoutError
 from ..files import (
@@ -312,10 +313,12 @@ class Machine:
     @classmethod
     def of(cls, name: str, recipe: Recipe, mesh: Sequence[int] | None = None) -> Machine:
         """Return the machine of a `name` that the recipe knows, with another shape of its mesh if one is given."""
-        machines = {machine.lower(): machine for machine in recipe.devices}
-        if name.lower() not in machines:
-            raise FormatError(f"unknown machine {name!r}; recipe {recipe.name} has {', '.join(recipe.devices)}")
-        machine = machines[name.lower()]
+        words = {machine: [machine, *table.also] for machine, table in recipe.devices.items()}
+        machines = {canonical_word(word): machine for machine in words for word in words[machine]}
+        if canonical_word(name) not in machines:
+            hint = suggest(name, chain(*words.values()), f"recipe {recipe.name} has {', '.join(recipe.devices)}")
+            raise FormatError(f"unknown machine {name!r}; {hint}")
+        machine = machines[canonical_word(name)]
         table = recipe.devices[machine]
         shape = tuple(table.mesh if mesh is None else mesh)
         if len(shape) != 2 or prod(shape) != prod(table.mesh):

@@ -9,7 +9,6 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import cached_property
 from itertools import accumulate, pairwise
@@ -22,7 +21,7 @@ import numpy as np
 
 from .._files import as_path
 from .._integers import ceil_div, round_up
-from .._text import format_bytes, format_extents, list_some
+from .._text import format_bytes, format_extents, list_some, suggest
 from ..copying import Part, count_elements
 from ..display import Drawable
 from ..errors import FileFormatError, FormatError, MemoryConfigError, OutOfMemory, TilewrightError
@@ -540,8 +539,7 @@ def find_items(items: Sequence[ConversionItem], pattern: str) -> list[Conversion
         if matches := [item for item in items if test(item.name) or test(item.slot.file)]:
             return matches
     names = [item.name for item in items]
-    near = get_close_matches(pattern, names, 1, 0.4)
-    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names[:8]) or 'none'}"
+    hint = suggest(pattern, names, f"there are {', '.join(names[:8]) or 'none'}", 0.4)
     raise FormatError(f"no tensor is called {pattern!r}; {hint}")
 
 

@@ -11,7 +11,6 @@ import hashlib
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
@@ -19,7 +18,7 @@ from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 from .._files import as_path
 from .._json import parse_toml
-from .._text import suggest_key
+from .._text import suggest
 from ..errors import FileFormatError, FormatError, MemoryConfigError, TilewrightError
 from ..files import FilePath, read_json
 from ..formats import format_of
@@ -115,11 +114,12 @@ OUTPUT_KEYS = OutputTable.__slots__
 
 @dataclass(frozen=True, slots=True)
 class MachineTable:
-    """A machine: its chip, the shape of its mesh, and whether the mesh is a ring."""
+    """A machine: its chip, the shape of its mesh, whether the mesh is a ring, and its other names."""
 
     chip: str
     mesh: tuple[int, int]
     ring: bool = False
+    also: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ class RecipeFile:
 def _refuse_unknown_keys(table: Table, keys: Collection[str], where: str) -> None:
     for key in table:
         if key not in keys:
-            raise FileFormatError(f"{where}: unknown key {key!r}; {suggest_key(key, keys)}")
+            raise FileFormatError(f"{where}: unknown key {key!r}; {suggest(key, keys)}")
 
 
 def _expect(what: str, value: object, where: str) -> NoReturn:
@@ -289,7 +289,8 @@ def _read_chip(value: object, where: str) -> str:
 
 
 def _read_devices(value: object, where: str) -> dict[str, MachineTable]:
-    read = _read_record(MachineTable, {"ring": False}, chip=_read_chip, mesh=_read_mesh, ring=_read_flag)
+    fields: dict[str, Reader] = {"chip": _read_chip, "mesh": _read_mesh, "ring": _read_flag, "also": _read_texts}
+    read = _read_record(MachineTable, {"ring": False, "also": []}, **fields)
     return {name: read(table, f"{where}: {name}") for name, table in _read_table(value, where).items()}
 
 
@@ -718,9 +719,7 @@ def _parse_formats(chosen: Mapping[str, Any], groups: Mapping[str, str], where: 
     formats = {}
     for key, value in chosen.items():
         if key not in groups:
-            near = get_close_matches(key, list(groups), 1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(groups)}"
-            raise FileFormatError(f"{where}: unknown group of weights {key!r}; {hint}")
+            raise FileFormatError(f"{where}: unknown group of weights {key!r}; {suggest(key, groups)}")
         if str(value).upper() not in _FORMATS:
             raise FileFormatError(f"{where}: expected one of {', '.join(_FORMATS)} for {key}, got {value!r}")
         formats[groups[key]] = _FORMATS[str(value).upper()]

@@ -8,7 +8,6 @@ import operator
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import product
@@ -19,7 +18,7 @@ from .. import memory as placements
 from .._files import as_path
 from .._integers import ceil_div, round_up
 from .._json import parse_toml
-from .._text import suggest_key
+from .._text import count_of, suggest
 from ..copying import Assembly, join
 from ..errors import FileFormatError, FormatError, LayoutError, MemoryConfigError, TilewrightError
 from ..files import StoredTensor, dtype_code
@@ -200,10 +199,7 @@ def _parse(text: str) -> ast.expr:
 
 
 def _describe_unknown(name: str, names: Collection[str]) -> str:
-    near = get_close_matches(name, list(names), 1)
-    return f"unknown name {name!r}; " + (
-        f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(names))}"
-    )
+    return f"unknown name {name!r}; {suggest(name, sorted(names))}"
 
 
 class _Evaluator:
@@ -395,7 +391,7 @@ class Settings:
         keys = [field.name for field in fields(cls)]
         for key in values:
             if key not in keys:
-                hint = f"did you mean {_FOREIGN_KEYS[key]!r}?" if key in _FOREIGN_KEYS else suggest_key(str(key), keys)
+                hint = f"did you mean {_FOREIGN_KEYS[key]!r}?" if key in _FOREIGN_KEYS else suggest(key, keys)
                 raise FormatError(f"unknown key {key!r} in {where}; {hint}")
         result = cls(**values)
         try:
@@ -658,8 +654,8 @@ def _evaluate_value(text: str, tensors: Mapping[str, StoredTensor], names: Mappi
 
     def tensor(name: str) -> Assembly:
         if name not in tensors:
-            near = get_close_matches(name, list(tensors), 1)
-            raise FormatError(f"the source has no tensor {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+            otherwise = f"it has {count_of(len(tensors), 'other')}"
+            raise FormatError(f"the source has no tensor {name!r}; {suggest(name, tensors, otherwise)}")
         return stored_assembly(tensors[name])
 
     value = evaluate(text, {**names, "tensor": tensor})

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..analysis import AlgebraStep, access_offsets, bank_conflicts, explain_steps, find_swizzle, format_operand
+from ..analysis import AlgebraStep, bank_conflicts, explain_steps, find_remedy, format_operand
 from ..errors import LayoutError, TilewrightError
-from ..layout import ComposedLayout, LayoutLike, Linear, Swizzle
+from ..layout import LayoutLike, Linear, product_each
 from ..notation import writable_notations, write
 from ..notation.any_text import TYPED, element_options
 from ..notation.parsing import parse_with_spare_shape
@@ -47,7 +47,6 @@ MAX_TEXT = 4000  # characters of a layout
 MAX_SIDE = 64  # rows and columns of a picture
 MAX_OPERAND_SIDE = 32  # of an operand, which only accompanies the result
 MAX_LISTED = 1 << 12  # elements and threads that are listed one by one
-MAX_SEARCHED = 1 << 14  # elements of memory for which a swizzle is searched
 _UNSUITABLE = (TypeError, RecursionError)  # errors of operands that an operation does not take
 _TILER = re.compile(r"\s*<(.*)>\s*", re.DOTALL)
 
@@ -65,7 +64,7 @@ def list_layout_choices() -> dict[str, Any]:
 class LayoutQuestion:
     """The question of the form: the `operands`, their names being A and B, the `result`, and the `steps` to it.
 
-    >>> question = LayoutQuestion({"A": Swizzle(1, 0, 1)}, None, ())
+    >>> question = LayoutQuestion({"A": 8}, None, ())
     >>> question.steps
     ()
     """
@@ -147,19 +146,22 @@ def layout_picture(fields: FormFields) -> Scene:
     return _result_picture(fields, parse_question(fields).result)
 
 
-def _parse_layout(fields: FormFields, field: str) -> Any:
+def _parse_layout(fields: FormFields, field: str, shape: Any = None) -> Any:
     text = fields.get(field, "").strip()
     if not text:
         raise FieldError(field, "the layout is missing; write one, such as (4,8):(8,1) or Sw<3,0,3> o (8,8):(8,1)")
     if len(text) > MAX_TEXT:
         raise FieldError(field, f"the layout has {len(text)} characters; use at most {MAX_TEXT}")
-    parsed: Any = attribute_errors(field, lambda: _parse_text(fields, field), *_UNSUITABLE)
+    parsed: Any = attribute_errors(field, lambda: _parse_text(fields, field, shape), *_UNSUITABLE)
     return attribute_errors(field, lambda: getattr(parsed, "memory_layout", parsed), *_UNSUITABLE)
 
 
-def _parse_text(fields: FormFields, field: str) -> object:
-    """Return the object that the text in a field describes, in the shape of the form if it has none of its own."""
-    shape = parse_integers(fields, "extents", "8x8") or None if field == "notation" else None
+def _parse_text(fields: FormFields, field: str, shape: Any = None) -> object:
+    """Return the object that the text in a field describes; one without a shape gets `shape`, or that of the form."""
+    if field == "notation":
+        shape = parse_integers(fields, "extents", "8x8") or None
+    elif shape is not None:
+        shape = product_each(shape)
     return parse_with_spare_shape(fields[field].strip(), shape)
 
 
@@ -229,7 +231,8 @@ def _thread_picture(fields: FormFields, layout: object) -> Scene:
 
 def _describe_banks(fields: FormFields, memory: Any) -> dict[str, Any]:
     """Return the conflicts of an access to the layout as shared memory, and the swizzle that would prevent them."""
-    threads = _require_listable(_parse_layout(fields, "threads"), "threads")
+    threads = _parse_layout(fields, "threads", getattr(memory, "shape", None))
+    threads = threads if isinstance(threads, Linear) else _require_listable(threads, "threads")
     if isinstance(memory, LayoutLike) and memory.axes:
         raise FieldError("threads", f"{memory} maps to named axes; shared memory has one, so write it without names")
     itemsize = _parse_itemsize(fields)
@@ -249,20 +252,17 @@ def _parse_itemsize(fields: FormFields) -> int | None:
     return getattr(_parse_text(fields, "notation"), "itemsize", None)
 
 
-def _find_remedy(memory: Any, threads: Any, itemsize: int | None) -> dict[str, str] | None:
-    inner = memory.inner if isinstance(memory, ComposedLayout) and isinstance(memory.outer, Swizzle) else memory
-    if not isinstance(inner, LayoutLike) or inner.cosize > MAX_SEARCHED:
-        return {"text": "", "note": f"Swizzles are searched for memory of at most {MAX_SEARCHED} elements."}
-    offsets, touched = access_offsets(inner, threads, "the threads")
+def _find_remedy(memory: Any, threads: Any, itemsize: int | None) -> dict[str, str]:
     try:
-        search = find_swizzle([offsets if touched.all() else offsets[touched.all(axis=1)]], itemsize=itemsize)
+        search = find_remedy(memory, threads, itemsize=itemsize)
     except LayoutError as problem:
         return {"text": "", "note": str(problem)}
-    if not isinstance(search.remedy, Swizzle):
+    layout = search.apply(memory)
+    if layout is None:
         return {"text": "", "note": f"The best of {search.searched} candidates is {search.remedy}."}
     after, ideal = sum(search.wavefronts), sum(search.ideal)
     worth = "It has no conflicts" if search.is_conflict_free else f"It takes {after} wavefronts, ideally {ideal}"
-    return {"text": f"{search.remedy} o {inner}", "note": f"{worth}; {search.searched} were tried."}
+    return {"text": str(layout), "note": f"{worth}; {search.searched} were tried."}
 
 
 def _translate(layout: object, fields: FormFields) -> list[dict[str, str]]:

@@ -51,7 +51,16 @@ from .stored_tensor import (
     as_box,
     inverse_order,
 )
-from .tensor_file import SUFFIXES, FileKind, TensorFile, find_caches_below, open_tensors, select_names, store_arrays
+from .tensor_file import (
+    SUFFIXES,
+    FileKind,
+    TensorFile,
+    find_caches_below,
+    find_file_kind,
+    open_tensors,
+    select_names,
+    store_arrays,
+)
 from .tensor_values import (
     DecodedTile,
     SharedElement,

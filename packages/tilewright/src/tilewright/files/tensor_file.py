@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from .._files import as_path
 from .._json import expect_string
-from .._text import count_of, list_some
+from .._text import count_of, list_some, suggest
 from ..copying import as_host_array
 from ..errors import FileFormatError, FormatError, LayoutError
 from ..formats import find_scalar_format
@@ -344,9 +343,8 @@ class TensorFile(Mapping[str, StoredTensor]):
         try:
             tensor = self._tensors[name]
         except KeyError:
-            near = get_close_matches(str(name), list(self._tensors), 1)
-            hint = f"; did you mean {near[0]!r}?" if near else f"; it has {count_of(len(self), 'other')}"
-            raise KeyError(f"{self.path} has no tensor {name!r}{hint}") from None
+            hint = suggest(name, self._tensors, f"it has {count_of(len(self), 'other')}")
+            raise KeyError(f"{self.path} has no tensor {name!r}; {hint}") from None
         if isinstance(tensor, PendingTensor):
             self._tensors[name] = tensor = tensor.make()
         return tensor
@@ -417,9 +415,8 @@ def select_names(names: Sequence[str], patterns: str | Iterable[str]) -> list[st
     for pattern in [patterns] if isinstance(patterns, str) else patterns:
         hits = [name for name in names if name == pattern or fnmatchcase(name, pattern)]
         if not hits:
-            near = get_close_matches(pattern, names, 1)
             such_as = f", such as {names[0]!r}" if names else ""
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {len(names)}{such_as}"
+            hint = suggest(pattern, names, f"there are {len(names)}{such_as}")
             raise LayoutError(f"no tensor matches {pattern!r}; {hint}")
         result += hits
     return list(dict.fromkeys(result))

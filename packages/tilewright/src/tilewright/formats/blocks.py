@@ -12,6 +12,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._text import suggest
 from ..errors import FormatError
 from ..layout import as_integer
 from ..plugins import list_plugins, load_plugin
@@ -489,6 +490,8 @@ _BY_NAME: dict[str, Format] = {
     **SCALAR_FORMATS,
     **{alias: SCALAR_FORMATS[name] for alias, name in ALIASES.items()},
     **BLOCK_FORMATS,
+    **{name.replace("bfloat", "bfp"): entry for name, entry in BLOCK_FORMATS.items()},
+    **{f"bfp{entry.bits}": entry for entry in (bfloat8_b, bfloat4_b, bfloat2_b)},
     "mxfp4_e2m1": mxfp4,
 }
 
@@ -508,13 +511,14 @@ def format_of(value: FormatLike | HasDtype) -> Format:
             raise TypeError(f"expected a format name, a NumPy dtype or an array, got {type(value).__name__} {value!r}")
         name = value if isinstance(value, str) else str(getattr(value, "dtype", value))
         known = [*SCALAR_FORMATS, *BLOCK_FORMATS, *list_plugins("formats")]
-        raise FormatError(f"unknown format {name!r}; use one of {', '.join(known)}")
+        hint = suggest(name, [*known, *_BY_NAME], f"use one of {', '.join(known)}")
+        raise FormatError(f"unknown format {name!r}; {hint}")
     return number_format
 
 
 def _find_named(name: str) -> Format | None:
     """Return the format with a name: our own, or a plug-in's."""
-    own = _BY_NAME.get(name)
+    own = _BY_NAME.get(name.lower())
     added = load_plugin("formats", name, BlockFormat) if own is None else None
     return added if isinstance(added, BlockFormat) else own
 

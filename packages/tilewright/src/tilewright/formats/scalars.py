@@ -249,11 +249,10 @@ SCALAR_FORMATS: dict[str, ScalarFormat] = {
     )
 }
 
-# The names that other systems print for the same formats.
+# The names that other systems print for the same formats, and people write.
 ALIASES = {
-    "fp64": "float64",
-    "fp32": "float32",
-    "fp16": "float16",
+    **{f"{short}{bits}": f"float{bits}" for short in ("fp", "f") for bits in (16, 32, 64)},
+    **{f"{sign}{bits}": f"{name}{bits}" for sign, name in (("i", "int"), ("u", "uint")) for bits in (8, 16, 32, 64)},
     "bf16": "bfloat16",
     "fp8_e4m3": "float8_e4m3",
     "float8_e4m3fn": "float8_e4m3",
@@ -283,7 +282,7 @@ def find_scalar_format(value: object) -> ScalarFormat | None:
     if isinstance(value, ScalarFormat):
         return value
     if isinstance(value, str):
-        return SCALAR_FORMATS.get(ALIASES.get(value, value))
+        return SCALAR_FORMATS.get(ALIASES.get(value.lower(), value.lower()))
     if isinstance(value, type) and issubclass(value, np.generic):
         value = np.dtype(value)
     dtype = value if isinstance(value, np.dtype) else getattr(value, "dtype", None)

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 from .._files import as_path
 from .._json import parse_toml
-from .._text import suggest_key
+from .._text import canonical_word, suggest
 from ..errors import MemoryConfigError
 from ..plugins import list_plugins, load_plugin
 from .config import BufferType, BufferTypeLike
@@ -98,17 +98,17 @@ class Chip:
     def named(cls, name: str, dispatch: str = "fast", harvested: int | None = None) -> Chip:
         """Return a known chip by name or alias, with its `dispatch` and number of `harvested` rows or columns.
 
-        >>> Chip.named("n300").name, Chip.named("wormhole_n150", harvested=0).compute_grid
-        ('wormhole_n300', CoreCoord(x=8, y=9))
+        A system, such as T3K or Galaxy, stands for its chip.
+
+        >>> Chip.named("n300").name, Chip.named("T3K").name, Chip.named("wormhole_n150", harvested=0).compute_grid
+        ('wormhole_n300', 'wormhole_n300', CoreCoord(x=8, y=9))
         """
-        files = _chip_files()
-        added = None if name in files else load_plugin("chips", name, Chip)
-        if added is None and name not in files:
-            raise MemoryConfigError(
-                f"unknown chip {name!r}; use one of {', '.join(chip_names())}, or read your own description with"
-                " Chip.read(path)"
-            )
-        chip = added if isinstance(added, Chip) else cls.read(files[name])
+        path = _chip_files().get(canonical_word(name))
+        added = load_plugin("chips", name, Chip) if path is None else None
+        if path is None and added is None:
+            otherwise = f"use one of {', '.join(chip_names())}, or read your own description with Chip.read(path)"
+            raise MemoryConfigError(f"unknown chip {name!r}; {suggest(name, chip_names(aliases=True), otherwise)}")
+        chip = added if path is None and isinstance(added, Chip) else cls.read(path)
         return replace(chip, dispatch=dispatch, harvested=chip.harvested if harvested is None else harvested)
 
     @classmethod
@@ -349,13 +349,14 @@ def _is_l1(buffer: BufferTypeLike) -> bool:
     return BufferType.of(buffer).is_l1 if known is None else known
 
 
-def chip_names() -> list[str]:
-    """Return the names of the known chips, including plug-ins' chips.
+def chip_names(aliases: bool = False) -> list[str]:
+    """Return the names of the known chips, including plug-ins' chips; with `aliases`, all names that they have.
 
-    >>> chip_names()[:2]
-    ['blackhole_p100', 'blackhole_p150']
+    >>> chip_names()[:2], "n150" in chip_names(aliases=True)
+    (['blackhole_p100', 'blackhole_p150'], True)
     """
-    return sorted({*(path.stem for path in _FOLDER.glob("*.toml")), *list_plugins("chips")})
+    files = _chip_files()
+    return sorted({*(files if aliases else [path.stem for path in files.values()]), *list_plugins("chips")})
 
 
 @lru_cache(maxsize=1)
@@ -395,8 +396,7 @@ def _chip_fields(table: dict[str, Any], name: str) -> dict[str, Any]:
     cores, l1, dram, noc = table["cores"], table["l1"], table["dram"], table.get("noc", {})
     for (part, keys), part_table in zip(_KEYS.items(), (table, cores, l1, dram, noc), strict=True):
         for key in set(part_table) - set(keys.split()):
-            hint = suggest_key(key, keys.split())
-            raise MemoryConfigError(f"chip {name!r}: unknown key {key!r} in {part}; {hint}")
+            raise MemoryConfigError(f"chip {name!r}: unknown key {key!r} in {part}; {suggest(key, keys.split())}")
     base = dram["base"]
     arguments: dict[str, Any] = {
         "name": table.get("name", name),

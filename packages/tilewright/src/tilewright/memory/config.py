@@ -6,13 +6,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from enum import Enum, EnumMeta
 from math import lcm, prod
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from .._integers import ceil_div, round_up
-from .._text import canonical_word, format_extents
+from .._text import canonical_word, format_extents, suggest
 from ..display import Drawable
 from ..errors import MemoryConfigError
 from ..layout import as_integer
@@ -26,13 +25,9 @@ def _describe_missing(cls: Any, name: object) -> str:
     """Return that an enumeration has no member of a name, and which are nearest."""
     members = list(cls.__members__)
     spelled = canonical_word(str(name)).upper()
-    near = [spelled] if spelled in members else get_close_matches(spelled, members, 1)
-    near = (
-        near
-        or [member for member in sorted(members, key=len, reverse=True) if member in spelled or spelled in member][:1]
-    )
-    hint = f"; did you mean {cls.__name__}.{near[0]}?" if near else ""
-    return f"{cls.__name__} has no {name}, its members are {', '.join(members)}{hint}"
+    parts = [member for member in sorted(members, key=len, reverse=True) if member in spelled or spelled in member]
+    hint = suggest(spelled, members, f"did you mean {parts[0]!r}?" if parts else "use one of them")
+    return f"{cls.__name__} has no {name}, its members are {', '.join(members)}; {hint}"
 
 
 class HelpfulEnum(EnumMeta):
@@ -40,7 +35,7 @@ class HelpfulEnum(EnumMeta):
 
     def __getitem__(cls: type[_AnyMember], name: str) -> _AnyMember:
         try:
-            return EnumMeta.__getitem__(cls, name)
+            return EnumMeta.__getitem__(cls, canonical_word(str(name)).upper())
         except KeyError:
             raise MemoryConfigError(_describe_missing(cls, name)) from None
 
@@ -48,8 +43,8 @@ class HelpfulEnum(EnumMeta):
         if name.startswith("_"):
             raise AttributeError(name)
         members: dict[str, Any] = dict(cls.__members__)
-        if name in members:
-            return members[name]
+        if (known := canonical_word(name).upper()) in members:
+            return members[known]
         raise AttributeError(_describe_missing(cls, name))
 
 
@@ -72,9 +67,9 @@ class NamedEnum(Enum, metaclass=HelpfulEnum):
         name: Any = value.name if isinstance(value, Enum) else value  # also of other libraries
         if isinstance(name, str) and (known := canonical_word(name).upper()) in cls.__members__:
             return cls[known]
-        names = ", ".join(f'"{member.lower()}"' for member in cls.__members__)
+        names = [member.lower() for member in cls.__members__]
         label = re.sub(r"(?<!^)(?=[A-Z])", " ", cls.__name__).lower()  # such as "buffer type"
-        raise MemoryConfigError(f"unknown {label} {value!r}; use one of {names}")
+        raise MemoryConfigError(f"unknown {label} {value!r}; {suggest(name, names)}")
 
     @classmethod
     def _missing_(cls, value: Any) -> Any:

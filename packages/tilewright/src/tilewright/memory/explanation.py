@@ -114,6 +114,8 @@ _MAX_LISTED = 16  # tiles that are printed
 class TileExplanation:
     """Where an element is: the tiles that hold it, as (number, coordinates in the grid, coordinate in the tile).
 
+    `noun` says what they are if not tiles, such as devices.
+
     >>> from tilewright.tiling import Tiler
     >>> print(Tiler((7, 10), (3, 4), overlap=(0, 1)).explain_element((4, 6)))
     element   (4, 6) of 7 x 10
@@ -125,6 +127,7 @@ class TileExplanation:
     grid: tuple[int, ...]
     coordinate: tuple[int, ...]
     tiles: tuple[tuple[int, tuple[int, ...], tuple[int, ...]], ...]
+    noun: str = "tile"
 
     def steps(self) -> list[tuple[str, str]]:
         """Return the steps as pairs of a name and a description.
@@ -135,11 +138,11 @@ class TileExplanation:
         """
         grid = format_extents(self.grid)
         steps = [("element", f"{self.coordinate} of {format_extents(self.space)}")]
-        steps += [("tile", f"{number} = {at} of {grid}: element {inside}") for number, at, inside in self.tiles]
+        steps += [(self.noun, f"{number} = {at} of {grid}: element {inside}") for number, at, inside in self.tiles]
         if not self.tiles:
-            steps.append(("tile", "none: no tile covers it"))
+            steps.append((self.noun, f"none: no {self.noun} covers it"))
         if len(self.tiles) > _MAX_LISTED:
-            steps = [*steps[: _MAX_LISTED + 1], ("", f"and {len(self.tiles) - _MAX_LISTED} more tiles")]
+            steps = [*steps[: _MAX_LISTED + 1], ("", f"and {len(self.tiles) - _MAX_LISTED} more {self.noun}s")]
         return steps
 
     def to_json(self) -> dict[str, Any]:
@@ -150,7 +153,7 @@ class TileExplanation:
         [{'number': 4, 'at': [1, 1], 'inside': [1, 1]}]
         """
         tiles = [{"number": number, "at": list(at), "inside": list(inside)} for number, at, inside in self.tiles]
-        return {"space": list(self.space), "coordinate": list(self.coordinate), "tiles": tiles}
+        return {"space": list(self.space), "coordinate": list(self.coordinate), f"{self.noun}s": tiles}
 
     def __str__(self) -> str:
         return "\n".join([f"{name:<10}{text}" for name, text in self.steps()])

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         write_index_map,
     )
     from .parsing import NOTATIONS, Notation, notation_names, parse
+    from .shardings import Cut, DeviceSharding, parse_sharding
     from .tilings import MosaicTiling, OnednnTag, XlaShape, parse_mosaic, parse_onednn, parse_xla, write_onednn
     from .triton import (
         TritonEncoding,
@@ -63,6 +64,7 @@ _NAMES = {
         "AffineMap", "IndexMap", "StridedMemref", "Term", "parse_affine_map", "parse_index_expressions",
         "parse_index_map", "parse_strided_memref", "write_index_map",
     ),
+    "shardings": ("Cut", "DeviceSharding", "parse_sharding"),
     "tilings": ("MosaicTiling", "OnednnTag", "XlaShape", "parse_mosaic", "parse_onednn", "parse_xla", "write_onednn"),
     "triton": (
         "TritonEncoding", "TritonType", "linear_of_encoding", "memory_layout_of_encoding", "parse_encoding",
@@ -82,14 +84,14 @@ if not TYPE_CHECKING:  # a type checker knows the names from above, and that the
     __getattr__, __dir__ = lazy_names(__name__, _NAMES)
 
 __all__ = [
-    "NOTATIONS", "WRITABLE", "AffineMap", "CuteText", "ErrorReport", "ExplainedError", "IndexMap", "LayoutUse",
-    "LayoutVerdict", "Memref", "MetalLayout", "MlirLayout", "MlirNdLayout", "MosaicTiling", "Notation", "OnednnTag",
-    "ParsedText", "ShardStrides", "StridedMemref", "TensorType", "Term", "TritonEncoding", "TritonType", "TtnnText",
-    "XlaShape", "check_layout", "expected_memref", "explain_error", "find_errors", "find_layouts", "find_ttnn_values",
-    "linear_of_encoding", "memory_layout_of_encoding", "mlir_layout_of", "mlir_tensor_type", "notation_names", "parse",
-    "parse_affine_map", "parse_core_ranges", "parse_cute", "parse_dtype", "parse_encoding", "parse_index_expressions",
-    "parse_index_map", "parse_memory_config", "parse_mlir_attribute", "parse_mlir_layout", "parse_mosaic",
-    "parse_onednn", "parse_shape", "parse_strided_memref", "parse_tensor_spec", "parse_tensor_type",
-    "parse_triton_type", "parse_ttnn", "parse_xla", "writable_notations", "write", "write_cute", "write_index_map",
-    "write_onednn",
+    "NOTATIONS", "WRITABLE", "AffineMap", "Cut", "CuteText", "DeviceSharding", "ErrorReport", "ExplainedError",
+    "IndexMap", "LayoutUse", "LayoutVerdict", "Memref", "MetalLayout", "MlirLayout", "MlirNdLayout", "MosaicTiling",
+    "Notation", "OnednnTag", "ParsedText", "ShardStrides", "StridedMemref", "TensorType", "Term", "TritonEncoding",
+    "TritonType", "TtnnText", "XlaShape", "check_layout", "expected_memref", "explain_error", "find_errors",
+    "find_layouts", "find_ttnn_values", "linear_of_encoding", "memory_layout_of_encoding", "mlir_layout_of",
+    "mlir_tensor_type", "notation_names", "parse", "parse_affine_map", "parse_core_ranges", "parse_cute", "parse_dtype",
+    "parse_encoding", "parse_index_expressions", "parse_index_map", "parse_memory_config", "parse_mlir_attribute",
+    "parse_mlir_layout", "parse_mosaic", "parse_onednn", "parse_shape", "parse_sharding", "parse_strided_memref",
+    "parse_tensor_spec", "parse_tensor_type", "parse_triton_type", "parse_ttnn", "parse_xla", "writable_notations",
+    "write", "write_cute", "write_index_map", "write_onednn",
 ]  # fmt: skip

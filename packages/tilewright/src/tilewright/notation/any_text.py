@@ -4,17 +4,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from numpy.typing import DTypeLike
 
 from .._dialect import unwrap
 from .._text import MAX_RANK
+from ..display import Drawable
 from ..errors import LayoutError
-from ..layout import LayoutLike, Linear, Swizzle, coalesce, leaves, product_each
-from ..memory import MemoryConfig, TensorSpec
+from ..layout import Coordinate, LayoutLike, Linear, Swizzle, coalesce, leaves, product_each
+from ..memory import Explanation, MemoryConfig, OffsetExplanation, Shape, TensorSpec, TileExplanation, explain
 from ..plugins import list_plugins
 from ..ttnn.text import TtnnText, ttnn_text, write_ttnn
 from .cute_texts import CuteText, write_cute
@@ -28,18 +29,27 @@ from .maps import (
     write_memref,
 )
 from .parsing import load_notation, parse  # noqa: F401  (for the examples)
+from .shardings import DeviceSharding
 from .tilings import MosaicTiling, OnednnTag, XlaShape, write_mosaic, write_onednn, write_xla
 from .triton import TritonType, linear_of_encoding, memory_layout_of_encoding
 from .triton_writer import write_triton
 from .ttmlir import MlirLayout, TensorType, write_mlir_layout
+
+if TYPE_CHECKING:
+    from ..ttnn.errors import ErrorReport
+
+Subject: TypeAlias = "LayoutLike | Swizzle | Linear | TensorSpec | MemoryConfig | Shape | DeviceSharding | ErrorReport"
 
 _MAX_MODES = 1024  # that are written in the notation of another system
 _ELEMENT = re.compile(r"(bf|f|si?|ui?|i|c|pred)((?:\d+(?:e\d+m\d+\w*)?)?)")  # an element type of XLA or MLIR
 
 
 @dataclass(frozen=True)
-class ParsedText:
-    """A text of another system: its `notation`, its `value` with all details, and the `layout` that it means.
+class ParsedText(Drawable):
+    """A text of another system: its `notation`, its `value` with all details, and the `subject` that it is about.
+
+    A `subject` is a layout, a tensor spec, a memory config, a sharding or a report on an error, and `.show()` draws it.
+    `.layout`, `.spec` and `.explain()` work on texts that have them, and otherwise say what is missing.
 
     >>> parsed = parse("bf16[8,128]{1,0:T(8,128)(2,1)}")
     >>> parsed.notation, parsed.layout(1, 0), parsed.value.dtype
@@ -67,7 +77,9 @@ class ParsedText:
             if value.encoding.padding:
                 return self.memory_layout
             return linear_of_encoding(value.encoding, value.shape)
-        if isinstance(value, (OnednnTag, MosaicTiling, IndexMap)):
+        if isinstance(value, DeviceSharding) and value.shape is not None:
+            return value.layout()
+        if isinstance(value, (OnednnTag, MosaicTiling, IndexMap, DeviceSharding)):
             if self.shape is None:
                 raise LayoutError(
                     f"{self.notation} text has no shape of its own; give it one: shape=(8, 8) in Python, --shape 8x8 on"
@@ -88,10 +100,61 @@ class ParsedText:
                 f"a {self.notation} text of a memory config does not state the tensor's shape; give it one:"
                 " shape=(8, 8) in Python, --shape 8x8 for translate, SHAPE:MemoryConfig(...) for reshard"
             )
-        class_name = value.kind if isinstance(value, TtnnText) else type(value).__name__
         raise LayoutError(
-            f"this {self.notation} text describes a {class_name}, which is not a layout; use .placement in Python"
+            f"this {self.notation} text describes {self._described}, which is not a layout; use .placement in Python"
         )
+
+    @property
+    def spec(self) -> TensorSpec:
+        """The tensor spec that the text is about.
+
+        >>> text = "#ttnn.ttnn_layout<(d0) -> (d0), <1>, memref<1x8xf32, #dram>, <interleaved>>"
+        >>> parse(text, shape=(8,)).spec
+        TensorSpec((8,), 'float32')
+        """
+        subject = self.subject
+        if isinstance(subject, TensorSpec):
+            return subject
+        config = isinstance(subject, MemoryConfig)
+        lacks = "a memory config and no shape" if config else f"{self._described} and no memory of a chip"
+        raise LayoutError(
+            f"this {self.notation} text has no tensor spec: it states {lacks}; make one with"
+            f" TensorSpec(shape, dtype, memory={'parsed.subject' if config else '...'})"
+        )
+
+    @property
+    def subject(self) -> Subject:
+        """What the text is about: a tensor spec, a memory config, a shape, a sharding, an error report, or a layout.
+
+        >>> print(
+        ...     parse("MemoryConfig(memory_layout=TensorMemoryLayout.INTERLEAVED, buffer_type=BufferType.L1)").subject
+        ... )
+        interleaved in L1
+        """
+        value = self.placement
+        value = value.memory_config if isinstance(value, MlirLayout) else value
+        if self.notation == "error" or isinstance(value, (TensorSpec, MemoryConfig, Shape, DeviceSharding)):
+            about: Subject = value
+            return about
+        return self.memory_layout
+
+    def explain(
+        self, coordinate: Iterable[Coordinate] | None = None
+    ) -> Explanation | OffsetExplanation | TileExplanation | str:
+        """Return where the element at a `coordinate` is, step by step; of an error message, what happened and remedies.
+
+        >>> print(parse("f32[8,128]{1,0}").explain((1, 5)))
+        element   (1, 5) of (8,128):(128,1)
+        offset    133 = 1 x 128 + 5
+        byte      532 = 133 x 4
+        """
+        if self.notation == "error":
+            explained: str = self.value.explain()
+            return explained
+        if coordinate is None:
+            raise LayoutError("expected the coordinate of an element, such as explain((0, 0)), got none")
+        subject = self.subject
+        return explain(subject if isinstance(subject, (TensorSpec, Shape, DeviceSharding)) else self, coordinate)
 
     @property
     def itemsize(self) -> int | None:
@@ -100,12 +163,23 @@ class ParsedText:
         >>> parse("Sw<3,4,3> o smem_ptr[16b](unset) o (_8,_64):(_64,_1)").itemsize, parse("f32[8,128]{1,0}").itemsize
         (2, 4)
         """
-        bits = self._element_bits
+        bits = self.element_bits
         return bits // 8 if bits is not None and bits % 8 == 0 and bits > 0 else None
 
     @property
-    def _element_bits(self) -> int | None:
-        """The bits of an element in memory, if the text states them."""
+    def _described(self) -> str:
+        value = self.value
+        if self.notation == "error":
+            return "an error message"
+        return "a layout" if self.notation not in _PLACEMENT_WRITERS else f"a {getattr(value, 'kind', 'memory config')}"
+
+    @property
+    def element_bits(self) -> int | None:
+        """The bits of an element in memory, if the text states them.
+
+        >>> parse("s4[8,128]{1,0:E(4)}").element_bits
+        4
+        """
         value = self.placement.dtype if isinstance(self.placement, TensorSpec) else self.value
         if isinstance(value, TritonType):
             width = value.encoding.fields.get("elementBitWidth")
@@ -163,6 +237,8 @@ class ParsedText:
             return value.value
         if isinstance(value, MlirLayout) and self.shape is not None:
             return value.to_spec(TensorType(self.shape, None, value.memref.dtype))
+        if isinstance(value, DeviceSharding) and self.shape is not None:
+            return value.on(self.shape)
         return value
 
     @property
@@ -198,6 +274,8 @@ class ParsedText:
             return [f"{name}={text}" for name, text in value.extra]
         if isinstance(value, MlirLayout):
             return value.unplaced
+        if isinstance(value, DeviceSharding):
+            return list(value.besides)
         return [value.rest] if isinstance(value, TritonType) and value.rest else []
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Any:

@@ -28,8 +28,16 @@ _CUTE_TYPE = re.compile(r"\s*(?:cute::|make_)?(?:Composed)?(?:Layout|Swizzle|lay
 
 
 _TTNN = re.compile(
-    r"\s*(?:ttnn\.|(?:Tensor|TensorSpec|MemoryConfig|ShardSpec|NdShardSpec|Shape|Tile|CoreRange\w*|CoreCoord)\s*[({]"
+    r"\s*(?:ttnn\.|tt::|(?:Tensor|TensorSpec|MemoryConfig|ShardSpec|NdShardSpec|Shape|Tile|CoreRange\w*|CoreCoord)\s*[({]"
     r"|Tile with|\{\[|\{\"|(?:BufferType|TensorMemoryLayout|ShardOrientation|Layout|DataType)[.:])"
+)
+
+
+_SHARDING = re.compile(
+    r"\s*(?:(?:[a-z][\w.]*)?shardings?\s*[=:]\s*[\"{#N]|\"?\{\s*(?:\{\s*)?(?:devices\s*=|replicated|maximal|manual|unknown|mesh\s*\[)"
+    r"|#?sdy\.|(?:jax\.)?(?:sharding\.)?(?:(?:Named|GSPMD|SingleDevice)Sharding|(?:Abstract|Device)?Mesh|P(?:artitionSpec)?"
+    r"|DTensor(?:Spec)?|Spec)\s*\(|[\[(]\s*(?:(?:_?Strided)?Shard|Replicate|Partial|_?S)\s*\(|[\[(]\s*R\s*[\],)]"
+    r"|(?:Shard|Replicate)\s*\()"
 )
 
 
@@ -49,6 +57,7 @@ _READERS: dict[str, tuple[re.Pattern[str], str]] = {
     "mosaic": (re.compile(r"\s*Tiling\s*\("), ".tilings.parse_mosaic"),
     "tvm": (re.compile(r"\s*(?:T\.index_map\(\s*)?lambda\b"), ".maps.parse_index_map"),
     "xla": (re.compile(r"\s*(?:pred|[sufc]\d+|bf16|f[468]e\w+)\[[\d,\s<=]*\]", re.ASCII), ".tilings.parse_xla"),
+    "sharding": (_SHARDING, ".shardings.parse_sharding"),
     "ttnn": (_TTNN, "..ttnn.text.parse_ttnn"),
     "onednn": (re.compile(r"\s*[A-Za-z]{1,12}(?:\d{1,6}[a-z])*\s*", re.ASCII), ".tilings.parse_onednn"),
     "error": (re.compile(r"(?s).{0,100000}?TT_(?:FATAL|THROW)"), "..ttnn.errors.explain_error"),

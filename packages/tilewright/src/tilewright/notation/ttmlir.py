@@ -492,9 +492,16 @@ class MlirLayout:
         tile = self.memref.tile
         page_layout = "row_major" if tile is None else "tile"
         dtype = format_of_mlir(self.memref.dtype)
-        return TensorSpec(shape, dtype, page_layout, tile, self._memory_config(), chip)
+        return TensorSpec(shape, dtype, page_layout, tile, self.memory_config, chip)
 
-    def _memory_config(self) -> MemoryConfig:
+    @property
+    def memory_config(self) -> MemoryConfig:
+        """The memory config of ttnn that it means.
+
+        >>> text = "#ttnn.ttnn_layout<(d0) -> (d0), <1>, memref<1x8xf32, #dram>, <interleaved>>"
+        >>> print(parse_mlir_layout(text).memory_config)
+        interleaved in DRAM
+        """
         if self.core_ranges is None or not self.is_sharded:
             return MemoryConfig("interleaved", self.memref.space)
         if len(self.memref.shape) != 2:

@@ -43,6 +43,8 @@ SCENES = {
     "memory.Mesh": "meshes.mesh_scene",
     "memory.Shape": "placements.shape_scene",
     "memory.TensorSpec": "placements.spec_scene",
+    "notation.DeviceSharding": "meshes.sharding_scene",
+    "notation.ParsedText": "layouts.text_scene",
     "tensor.Tensor": "tensors.values_scene",
     "tensor.TileTensor": "tensors.tensor_scene",
     "tiling.Pipeline": "pipelines.schedule_scene",

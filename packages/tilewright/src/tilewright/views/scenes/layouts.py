@@ -18,9 +18,12 @@ from ...layout import ComposedLayout, InverseLayout, Layout, LayoutLike, Swizzle
 from ..layout_grid import MAX_SIDE, LayoutGrid, sample_layout
 from ..scene import Fact, Field, Grid, Outline, Scene
 from ..scene_options import CATEGORIES, SceneOptions, derived_field, scene_function
+from . import scene_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+    from ...notation import ParsedText
 
 
 # Memory as a grid, beside the coordinates of a layout: in rows of offsets, by named axes, or tile by tile.
@@ -465,6 +468,18 @@ def bank_options(layout: object, itemsize: int | None) -> dict[str, int]:
     """
     is_swizzled = isinstance(layout, ComposedLayout) and isinstance(layout.outer, Swizzle)
     return {"itemsize": itemsize} if is_swizzled and itemsize is not None else {}
+
+
+def text_scene(parsed: ParsedText, **options: object) -> Scene:
+    """Return the scene of what a `parsed` text is about, whose `options` it takes.
+
+    >>> from tilewright import parse
+    >>> text_scene(parse("f32[4,8]{1,0}")).title
+    '(4,8):(8,1)'
+    """
+    if parsed.notation == "error":
+        raise LayoutError("an error message has no picture; explain() says what it means, as does tilewright explain")
+    return scene_of(parsed.subject, **{**bank_options(parsed.subject, parsed.itemsize), **options})
 
 
 def _require_elements(sheet: LayoutGrid) -> None:

@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from ..._text import format_extents
+from ..._text import format_extents, list_some
 from ...conversion import ItemExplanation, Piece, format_box
+from ...errors import LayoutError
 from ...files import SharedElement, StoredElement
 from ...layout import Box
 from ...memory import Coordinate, Mesh, TensorSpec, format_devices
@@ -22,9 +23,13 @@ from .placements import explanation_scene, spec_scene
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from ...notation import DeviceSharding
+
 
 _MAX_FACTS = 8  # parts that are listed below the picture
 _MAX_IN_CELL = 2  # devices that are named in a cell
+_MAX_DRAWN = 4096  # devices of a sharding
+_MAX_TITLE = 100
 
 
 @scene_function
@@ -50,7 +55,7 @@ def mesh_scene(
     windows = mesh.windows()
     boxes = list(windows)
     holders, inside = ((), None) if at is None else mesh.locate(tuple(at))
-    panels = [_device_grid(mesh, windows, holders), _tensor_grid(windows, holders)]
+    panels = [_device_grid(mesh.shape, windows, holders), _tensor_grid(windows, holders)]
     whole, part_text = (format_extents(shape, "scalar") for shape in (mesh.global_shape, mesh.part_shape))
     facts = [
         Fact("tensor", f"{whole}, {part_text} on each device"),
@@ -75,24 +80,82 @@ def mesh_scene(
     )
 
 
-def _device_grid(mesh: Mesh, windows: dict[Box, list[Coordinate]], marked: tuple[Coordinate, ...]) -> Grid:
+@scene_function
+def sharding_scene(
+    sharding: DeviceSharding,
+    *,
+    shape: Sequence[int] | None = None,
+    at: Sequence[int] | None = None,
+    side: int = MAX_SIDE,
+    title: str = "",
+    **options: Unpack[SceneOptions],
+) -> Scene:
+    """Return the devices of a `sharding` with the parts of a tensor of `shape` that they hold, and the tensor cut so.
+
+    `at` is the coordinate of an element to mark, `side` has no effect, and `title` is the picture's title. `options`
+    are the common scene options: devices and parts have the attributes `part`, `device` and `holds`.
+
+    >>> from tilewright.notation import parse_sharding
+    >>> devices, tensor = sharding_scene(parse_sharding("{devices=[2]1,0}"), shape=(7,)).panels
+    >>> [(tensor.cell(0, k).attributes["device"], tensor.cell(0, k).attributes["holds"]) for k in (0, 1)]
+    [('1', '[0:4]'), ('0', '[4:7]')]
+    """
+    placed = sharding if shape is None else sharding.on(shape)
+    if len(placed.devices) > _MAX_DRAWN:
+        raise LayoutError(f"a picture has at most {_MAX_DRAWN} devices, got {len(placed.devices)}; use .windows(shape)")
+    mesh_shape = placed.mesh_shape or (1,)
+    names = dict(zip(product(*[range(n) for n in mesh_shape]), map(str, placed.devices), strict=True))
+    windows = {box: [place or (0,) for place in places] for box, places in placed.boxes().items()}
+    held = {box: devices for box, devices in windows.items() if not box.empty}
+    if not held:
+        raise LayoutError(f"cannot draw a sharding of shape {list(placed.shape or ())}: it has no elements")
+    marked = () if at is None else tuple([place or (0,) for _, place, _ in placed.explain_element(at).tiles])
+    counted = ", counted in this order, which the text does not state" if placed.numbers is None else ""
+    axes = ", ".join([f"{name} = {size}" for name, size in placed.axes])
+    facts = [
+        Fact("tensor", format_extents(placed.shape or (), "scalar")),
+        Fact("mesh", f"{axes or '1 device'}{counted}"),
+        *[
+            Fact(f"part {k}", f"{_format_box(box)} on {list_some([names[place] for place in places], 8)}")
+            for k, (box, places) in enumerate(list(held.items())[:_MAX_FACTS])
+        ],
+        *[Fact("besides", text) for text in placed.besides],
+    ]
+    notes = ["= names the device that holds the same part."] * (len(windows) < len(names))
+    notes += [f"{len(held) - _MAX_FACTS} more parts are not listed."] * (len(held) > _MAX_FACTS)
+    text = " ".join(str(placed).split())
+    text = text if len(text) <= _MAX_TITLE else f"{text[: _MAX_TITLE - 3]}..."
+    panels = (_device_grid(mesh_shape, held, marked, names.__getitem__), _tensor_grid(held, marked, names.__getitem__))
+    return Scene(title or text, panels, tuple(facts), " ".join(notes))
+
+
+def _format_device(device: Coordinate) -> str:
+    return ",".join(map(str, device))
+
+
+def _device_grid(
+    mesh_shape: tuple[int, ...],
+    windows: dict[Box, list[Coordinate]],
+    marked: tuple[Coordinate, ...],
+    name: Callable[[Coordinate], str] = _format_device,
+) -> Grid:
     """Return the devices as the mesh has them; one that holds the part of an earlier one names it."""
     parts = {device: (k, devices[0]) for k, devices in enumerate(windows.values()) for device in devices}
-    devices = list(product(*[range(n) for n in mesh.shape]))
-    columns = mesh.shape[-1]
+    devices = list(product(*[range(n) for n in mesh_shape]))
+    columns = mesh_shape[-1]
     labels = []
     for device in devices:
         part, first = parts.get(device, (None, device))
-        labels.append(None if part is None else f"part {part}" if first == device else f"= {_format_device(first)}")
+        labels.append(None if part is None else f"part {part}" if first == device else f"= {name(first)}")
     numbers = tuple([parts[device][0] if device in parts else None for device in devices])
     boxes = list(windows)
     return Grid(
-        prod(mesh.shape[:-1]),
+        prod(mesh_shape[:-1]),
         columns,
         (
             Field("held", tuple(labels)),
             Field("part", numbers),
-            Field("device", tuple([_format_device(device) for device in devices])),
+            Field("device", tuple([name(device) for device in devices])),
             Field("holds", tuple([None if k is None else _format_box(boxes[k]) for k in numbers])),
         ),
         title="devices and their parts",
@@ -107,7 +170,11 @@ def _device_grid(mesh: Mesh, windows: dict[Box, list[Coordinate]], marked: tuple
     )
 
 
-def _tensor_grid(windows: dict[Box, list[Coordinate]], marked: tuple[Coordinate, ...]) -> Grid:
+def _tensor_grid(
+    windows: dict[Box, list[Coordinate]],
+    marked: tuple[Coordinate, ...],
+    name: Callable[[Coordinate], str] = _format_device,
+) -> Grid:
     """Return the parts where they lie in the tensor, folded to a matrix; each names the devices that hold it."""
     boxes = list(windows)
     rows = sorted({box.offset[:-1] for box in boxes})
@@ -121,7 +188,7 @@ def _tensor_grid(windows: dict[Box, list[Coordinate]], marked: tuple[Coordinate,
         len(rows),
         len(columns),
         (
-            Field("device", tuple([_format_holders(devices) for devices in holders])),
+            Field("device", tuple([_format_holders(devices, name) for devices in holders])),
             Field("part", tuple(cells)),
             Field("holds", tuple([None if k is None else _format_box(boxes[k]) for k in cells])),
         ),
@@ -140,13 +207,9 @@ def _mark(cells: list[int], columns: int) -> tuple[Outline, ...]:
     return tuple([Outline(at // columns, at % columns, 1, 1, "mark") for at in cells])
 
 
-def _format_device(device: Coordinate) -> str:
-    return ",".join(map(str, device))
-
-
-def _format_holders(devices: tuple[Coordinate, ...]) -> str:
+def _format_holders(devices: tuple[Coordinate, ...], name: Callable[[Coordinate], str]) -> str:
     more = len(devices) - _MAX_IN_CELL
-    names = " ".join([_format_device(device) for device in devices[:_MAX_IN_CELL]])
+    names = " ".join([name(device) for device in devices[:_MAX_IN_CELL]])
     return f"{names} +{more}" if more > 0 else names
 
 
