@@ -66,7 +66,7 @@ class ParsedText:
         if isinstance(value, TritonType):
             if value.encoding.padding:
                 return self.memory_layout
-            return linear_of_encoding(value.encoding, value.shape)
+            return linear_of_encoding(value.encoding, value.shape, None if value.is_alone else value.bits)
         if isinstance(value, (OnednnTag, MosaicTiling, IndexMap)):
             if self.shape is None:
                 raise LayoutError(
@@ -198,7 +198,7 @@ class ParsedText:
             return [f"{name}={text}" for name, text in value.extra]
         if isinstance(value, MlirLayout):
             return value.unplaced
-        return [value.rest] if isinstance(value, TritonType) and value.rest else []
+        return [part for part in (value.rest, value.line) if part] if isinstance(value, TritonType) else []
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Any:
         """Return the offsets of the layout, as layouts do."""

@@ -38,7 +38,13 @@ _TTNN = re.compile(
 _READERS: dict[str, tuple[re.Pattern[str], str]] = {
     "tt-mlir": (re.compile(r"\s*#ttnn\.ttnn_layout\b"), ".ttmlir.parse_mlir_layout"),
     "triton": (
-        re.compile(r"\s*(?:(?:#\w+\s*=\s*)?#(?:ttg|triton_gpu)\.|!ttg\.memdesc\b|tensor\s*<)"),
+        re.compile(
+            r"\s*(?:(?:#\w+\s*=\s*)?#(?:ttg|ttng|triton_gpu|triton_nvidia_gpu)\.|!(?:ttg|tt|triton_gpu)\.memdesc\b"
+            r"|tensor\s*<\s*[\d?]|%\w|(?:tt|ttg|ttng|triton_gpu)\.\w"
+            r"|(?:[A-Za-z_]\w*[ \t]*(?::[^=\n]*)?=\s*)?(?:[A-Za-z_]\w*\.)*"
+            r"(?:Blocked|Slice|D[io]|NVMMA|AMD|S[wh]|Padded|Auto|Coal|TensorMemory|Part)\w*Layout"
+            r"(?:\.with_identity_for)?\s*\()"
+        ),
         ".triton.parse_triton_type",
     ),
     "memref": (re.compile(r"\s*(?:memref|strided)\s*<"), ".maps.parse_strided_memref"),
@@ -54,10 +60,7 @@ _READERS: dict[str, tuple[re.Pattern[str], str]] = {
 }
 
 
-_ATTRIBUTE = re.compile(r"\s*(?:#\w+\s*=\s*)?((?:#(?:ttg|triton_gpu)\.\w+|strided)\s*<.*>)\s*", re.DOTALL)
-
-
-_TYPE = re.compile(r"\b(?:tensor|memdesc)\s*<")
+_TAKE_SHAPES = ("triton", "axe")  # the notations whose readers want to know a shape that was given
 
 
 NOTATIONS = ("tilewright", "cute", *_READERS)
@@ -143,10 +146,16 @@ def parse_with_spare_shape(
         return value if isinstance(value, LayoutLike) else _parsed_text(name, value, extents)
     if name not in _READERS:
         raise LayoutError(f"unknown notation {name!r}; expected one of {', '.join(notation_names())}")
-    attribute = _find_attribute(text)
-    whole = text if attribute is None or extents is None else _surround(attribute, extents)
+    attribute, whole = None, text
+    if name == "memref" and extents is not None and text.lstrip().startswith("strided"):  # without the type around it
+        attribute = text.strip()
+        whole = f"memref<{spell_extents(extents)}xf32, {attribute}>"
     try:
-        return _parsed_text(name, _read(name, whole), extents, None if whole is text else attribute)
+        read = _load(_READERS[name][1])
+        value = read(whole, shape=extents) if name in _TAKE_SHAPES else read(whole)
+        if name == "triton" and value.is_alone:
+            attribute = str(value.encoding)
+        return _parsed_text(name, value, extents, attribute)
     except FileFormatError as problem:  # a text, not a file
         raise LayoutError(str(problem)) from None
 
@@ -162,22 +171,6 @@ def _require_same_shape(parsed: Any, shape: tuple[int, ...]) -> None:
 
 def _shape_of(layout: LayoutLike | Swizzle) -> tuple[int, ...] | None:
     return product_each(layout.shape) if isinstance(layout, LayoutLike) else None
-
-
-def _find_attribute(text: str) -> str | None:
-    """Return the layout attribute of MLIR that a text is, without the type that it belongs to; None for others."""
-    match = _ATTRIBUTE.fullmatch(text)
-    return None if match is None or _TYPE.search(text) else match[1]
-
-
-def _surround(attribute: str, shape: tuple[int, ...]) -> str:
-    """Return a type with a layout attribute of MLIR, a given shape, and an element type that nobody stated."""
-    extents = spell_extents(shape)
-    if attribute.startswith("strided"):
-        return f"memref<{extents}xf32, {attribute}>"
-    is_memory = "shared" in attribute.partition("<")[0]
-    type_name, rest = ("!ttg.memdesc", ", #ttg.shared_memory, mutable") if is_memory else ("tensor", "")
-    return f"{type_name}<{extents}xf16, {attribute}{rest}>"
 
 
 def _recognize(text: str) -> str:
@@ -223,10 +216,6 @@ def _load(name: str) -> Any:
     """Return the function of a module of this package, which is loaded on first use."""
     module, _, function = name.rpartition(".")
     return getattr(import_module(module, __package__), function)
-
-
-def _read(name: str, text: str) -> Any:
-    return _load(_READERS[name][1])(text)
 
 
 def _parsed_text(*fields: object) -> ParsedText:
