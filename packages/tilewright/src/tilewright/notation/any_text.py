@@ -17,7 +17,7 @@ from ..layout import LayoutLike, Linear, Swizzle, coalesce, leaves, product_each
 from ..memory import MemoryConfig, TensorSpec
 from ..plugins import list_plugins
 from ..ttnn.text import TtnnText, ttnn_text, write_ttnn
-from .cute_texts import CuteText, write_cute
+from .cute_texts import CuteText, DynamicLayout, write_cute
 from .maps import (
     IndexMap,
     StridedMemref,
@@ -28,7 +28,7 @@ from .maps import (
     write_memref,
 )
 from .parsing import load_notation, parse  # noqa: F401  (for the examples)
-from .tilings import MosaicTiling, OnednnTag, XlaShape, write_mosaic, write_onednn, write_xla
+from .tilings import MosaicTiling, OnednnTag, VectorLayout, XlaShape, write_mosaic, write_onednn, write_xla
 from .triton import TritonType, linear_of_encoding, memory_layout_of_encoding
 from .triton_writer import write_triton
 from .ttmlir import MlirLayout, TensorType, write_mlir_layout
@@ -67,7 +67,7 @@ class ParsedText:
             if value.encoding.padding:
                 return self.memory_layout
             return linear_of_encoding(value.encoding, value.shape, None if value.is_alone else value.bits)
-        if isinstance(value, (OnednnTag, MosaicTiling, IndexMap)):
+        if isinstance(value, (OnednnTag, MosaicTiling, VectorLayout, IndexMap)):
             if self.shape is None:
                 raise LayoutError(
                     f"{self.notation} text has no shape of its own; give it one: shape=(8, 8) in Python, --shape 8x8 on"
@@ -78,6 +78,10 @@ class ParsedText:
         if isinstance(value, LayoutLike):
             return value
         layout = getattr(value, "layout", None)
+        if isinstance(layout, DynamicLayout):
+            remedy = "put them in" if "stride" in str(layout.unknown) else "put them in, or give a shape"
+            names = ", ".join(layout.unknown)
+            raise LayoutError(f"{layout} has numbers that are known at run time only: {names}; {remedy}")
         if isinstance(layout, (LayoutLike, Swizzle)):
             return layout
         subject = self.placement
@@ -176,6 +180,8 @@ class ParsedText:
         value = value.value if isinstance(value, TtnnText) else value.layout if isinstance(value, CuteText) else value
         if isinstance(value, TensorSpec):
             return value.shape.logical
+        if isinstance(value, DynamicLayout):
+            return value.extents
         return product_each(value.shape) if isinstance(value, LayoutLike) else getattr(value, "shape", None)
 
     @property
@@ -189,9 +195,8 @@ class ParsedText:
         if isinstance(value, XlaShape):
             bounds = [f"the bound of dimension {k}" for k in value.dynamic]
             return [*bounds, *[f"{name}({text})" for name, text in value.properties.items()]]
-        if isinstance(value, CuteText):
-            bits = "" if value.bits is None else f"[{value.bits}b]"
-            return [f"{value.pointer}{bits}"] if value.pointer else []
+        if isinstance(value, (CuteText, VectorLayout)):
+            return value.besides
         if isinstance(value, StridedMemref):
             return [f"memory space {value.space}"] if value.space else []
         if isinstance(value, TtnnText):

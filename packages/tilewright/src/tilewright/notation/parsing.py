@@ -41,7 +41,7 @@ _READERS: dict[str, tuple[re.Pattern[str], str]] = {
         re.compile(
             r"\s*(?:(?:#\w+\s*=\s*)?#(?:ttg|ttng|triton_gpu|triton_nvidia_gpu)\.|!(?:ttg|tt|triton_gpu)\.memdesc\b"
             r"|tensor\s*<\s*[\d?]|%\w|(?:tt|ttg|ttng|triton_gpu)\.\w"
-            r"|(?:[A-Za-z_]\w*[ \t]*(?::[^=\n]*)?=\s*)?(?:[A-Za-z_]\w*\.)*"
+            r"|(?:[A-Za-z_]\w*[ \t]*(?::[ \t]*[A-Za-z_][\w.]*[ \t]*)?=\s*)?(?:[A-Za-z_]\w*\.)*"
             r"(?:Blocked|Slice|D[io]|NVMMA|AMD|S[wh]|Padded|Auto|Coal|TensorMemory|Part)\w*Layout"
             r"(?:\.with_identity_for)?\s*\()"
         ),
@@ -52,6 +52,14 @@ _READERS: dict[str, tuple[re.Pattern[str], str]] = {
         re.compile(r"\s*(?:affine_map\s*<|\([\w\s,]*\)\s*(?:\[[\w\s,]*\]\s*)?->)"),
         ".maps.parse_index_expressions",
     ),
+    "axe": (
+        re.compile(
+            r"\s*(?:\w+\s*=\s*)?(?:[A-Za-z_]\w*\.)*(?:TileLayout\s*\(|S\s*\[)"
+            r"|\s*[(\[][^+]*\+\s*(?:\[|\d{1,19}\s*:)|\s*\[\s*(?:\(|\d+\s*:)"
+        ),
+        ".maps.parse_axe",
+    ),
+    "vpad": (re.compile(r"\s*(?:(?:#\w+\s*=\s*)?#?tpu\.vpad|\"?\d{1,2},\s*\{)"), ".tilings.parse_vpad"),
     "mosaic": (re.compile(r"\s*Tiling\s*\("), ".tilings.parse_mosaic"),
     "tvm": (re.compile(r"\s*(?:T\.index_map\(\s*)?lambda\b"), ".maps.parse_index_map"),
     "xla": (re.compile(r"\s*(?:pred|[sufc]\d+|bf16|f[468]e\w+)\[[\d,\s<=]*\]", re.ASCII), ".tilings.parse_xla"),
@@ -140,7 +148,7 @@ def parse_with_spare_shape(
     extents = None if shape is None else tuple([int(extent) for extent in shape])
     name = _recognize(text) if notation is None else notation
     if name in ("tilewright", "cute"):
-        return _parse_layout(text, name, must_be_own=notation == "tilewright")
+        return _parse_layout(text, extents, must_be_own=notation == "tilewright")
     if (added := load_notation(name)) is not None:
         value = added.read(text)
         return value if isinstance(value, LayoutLike) else _parsed_text(name, value, extents)
@@ -174,6 +182,8 @@ def _shape_of(layout: LayoutLike | Swizzle) -> tuple[int, ...] | None:
 
 
 def _recognize(text: str) -> str:
+    if "!cute." in text:
+        return "cute"
     own = next((name for name, (pattern, _) in _READERS.items() if _matches(name, pattern, text)), None)
     if own is not None or _OWN.match(text) or _CUTE_TYPE.match(text) or HAS_POINTER.search(text):
         return own or "cute"
@@ -190,7 +200,7 @@ def _matches(name: str, pattern: re.Pattern[str], text: str) -> bool:
     return pattern.match(text) is not None
 
 
-def _parse_layout(text: str, name: str, must_be_own: bool) -> LayoutLike | Swizzle | ParsedText:
+def _parse_layout(text: str, shape: tuple[int, ...] | None, must_be_own: bool) -> LayoutLike | Swizzle | ParsedText:
     """Return a layout from our own text or CuTe's; the error comes from our own parser, which states the position."""
     try:
         return parse_own(text)
@@ -198,7 +208,7 @@ def _parse_layout(text: str, name: str, must_be_own: bool) -> LayoutLike | Swizz
         if must_be_own:
             raise
         try:
-            parsed = parse_cute(text)
+            parsed = parse_cute(text, shape)
         except FileFormatError as problem:
             if _CUTE_TYPE.match(text) or HAS_POINTER.search(text):
                 raise LayoutError(str(problem)) from None
@@ -208,7 +218,7 @@ def _parse_layout(text: str, name: str, must_be_own: bool) -> LayoutLike | Swizz
                 f"{text.strip()[:40]!r} is not a layout in any of the notations {', '.join(NOTATIONS)}; a layout is"
                 " written as (4,8):(8,1)"
             ) from None
-    is_plain = not parsed.pointer and parsed.bits is None and isinstance(parsed.layout, (LayoutLike, Swizzle))
+    is_plain = not parsed.besides and isinstance(parsed.layout, (LayoutLike, Swizzle))
     return parsed.layout if is_plain else _parsed_text("cute", parsed)
 
 

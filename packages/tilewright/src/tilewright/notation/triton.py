@@ -24,14 +24,15 @@ from ..layout import Layout, LayoutLike, Linear, compose
 
 MAX_DEPTH = 16
 MAX_VALUES = 1024  # of a list
+GLUON_MODULES = r"(?:(?:gl|ttgl|gluon|language|nvidia|ampere|hopper|blackwell|amd|(?:c|r)dna\d)\.)*"
 _MAX_ALIASES = 256  # that are replaced, in a text
 _NAME = re.compile(r"[A-Za-z_][\w.]*", re.ASCII)
 _ELEMENT = re.compile(r"!tt\.ptr<[^<>]*>|[A-Za-z_][\w.]*", re.ASCII)
 _ALIAS = re.compile(r"#([A-Za-z_]\w*)(?![\w.])", re.ASCII)
 _DEFINITION = re.compile(r"^[ \t]*#([A-Za-z_]\w*)[ \t]*=[ \t]*(#[^\n]*)$", re.MULTILINE | re.ASCII)
 _DIALECT = re.compile(r"#(?:ttg|triton_gpu|ttng|triton_nvidia_gpu)\.")
-_CONSTRUCTOR = re.compile(r"(?:[A-Za-z_]\w*\.)*?([A-Z]\w*Layout(?:\.with_identity_for)?)\s*\(", re.ASCII)
-_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)[ \t]*(?::[^=\n]*)?=(?!=)", re.ASCII)
+_CONSTRUCTOR = re.compile(rf"{GLUON_MODULES}([A-Z]\w*Layout(?:\.with_identity_for)?)\s*\(", re.ASCII)
+_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)[ \t]*(?::[ \t]*[A-Za-z_][\w.]*[ \t]*)?=(?!=)", re.ASCII)
 _ARGUMENT = re.compile(r"([A-Za-z_]\w*)\s*=(?!=)", re.ASCII)
 _TYPE_WITH_ENCODING = re.compile(r"(?:!(?:ttg|triton_gpu|tt)\.memdesc|\btensor)\s*<[^<>,]*(?:<[^<>,]*>)?\s*,", re.ASCII)
 _SIGNED = re.compile(r"-?\d{1,19}(?!\d)", re.ASCII)
@@ -146,7 +147,8 @@ def parse_triton_type(
             reader.cursor.fail(f"a type with a shape around the encoding, such as {example}, or a shape,")
         is_memory = encoding.name.endswith(("_shared", "shared_linear")) or encoding.name in _TENSOR_MEMORY
         space = "#ttng.tensor_memory" if encoding.name in _TENSOR_MEMORY else "#ttg.shared_memory"
-        return TritonType(own, "f16", encoding, is_memory, f"{space}, mutable" if is_memory else "", is_alone=True)
+        rest, line = f"{space}, mutable" if is_memory else "", " ".join(body.split())
+        return TritonType(own, "f16", encoding, is_memory, rest, line if _ASSIGNMENT.match(body) else "", is_alone=True)
     if reader.at_type() or not (starts := [found.start() for found in _TYPE_WITH_ENCODING.finditer(body)]):
         result = reader.read_type()
         reader.cursor.expect_end()
@@ -985,20 +987,9 @@ def _tensor_memory(encoded: _Encoded) -> dict[str, list[Basis]]:
     covered = [max([2 * basis[k] for basis in (*row, *column)], default=1) or 1 for k in (0, 1)]
     for k in (0, 1):
         column += encoded.units(k, max(1, encoded.shape[k] // covered[k]), covered[k])
-    idle = log2(_column_stride(encoded), "tensor_memory_encoding") + bool(fields.get("fp4Padded", False))
+    stride = 1 if "unpacked" in fields else fields["colStride"]  # older versions count columns of one element each
+    idle = log2(stride, "tensor_memory_encoding") + bool(fields.get("fp4Padded", False))
     return {"row": row, "col": [unit(0, 0)] * idle + column, "block": []}
-
-
-def _column_stride(encoded: _Encoded) -> int:
-    """Return how many elements one takes in its row of tensor memory: all of 32 bits, if they are not packed."""
-    fields = encoded.encoding.fields
-    if not fields.get("unpacked", False):
-        return int(fields["colStride"] if "unpacked" not in fields else 1)
-    if encoded.bits not in (8, 16, 32):
-        raise LayoutError(
-            "unpacked tensor memory gives each element 32 bits; give its type too, as in memdesc<...xf16>"
-        )
-    return 32 // encoded.bits
 
 
 def _tensor_memory_scales(encoded: _Encoded) -> dict[str, list[Basis]]:
