@@ -865,7 +865,7 @@ def write_index_lambda(layout: LayoutLike) -> str:
 _TILE_LAYOUT = re.compile(r"(?:\w+\s*=\s*)?(?:Tx?\.|tirx\.)?TileLayout\s*\(", re.ASCII)
 _SHARD, _REPLICA = [re.compile(rf"(?:(?:Tx?\.|tirx\.)?{letter}\s*)?\[", re.ASCII) for letter in "SR"]
 _MEMORY_AXIS = "m"
-_Iters: TypeAlias = "list[tuple[int, int, str]]"  # extents, strides and their axes, "" for none
+_Iters: TypeAlias = list[tuple[int, int, str]]  # extents, strides and their axes, "" for none
 
 
 def parse_axe(text: str, shape: Sequence[int] | None = None) -> Layout:
@@ -882,7 +882,7 @@ def parse_axe(text: str, shape: Sequence[int] | None = None) -> Layout:
     cursor = TextCursor(text, "an Axe layout")
     is_wrapped = cursor.match(_TILE_LAYOUT) is not None
     is_bracketed = cursor.match(_SHARD) is not None
-    shards, replicas, offsets = _read_iters(cursor, "]" if is_bracketed else ""), list[Any](), list[tuple[int, str]]()
+    shards, replicas, offsets = _read_iters(cursor, "]" if is_bracketed else ""), _Iters(), list[tuple[int, str]]()
     while cursor.accept("+"):
         if cursor.match(_REPLICA):
             replicas += _read_iters(cursor, "]")
@@ -901,12 +901,12 @@ def parse_axe(text: str, shape: Sequence[int] | None = None) -> Layout:
         return Place({axis or _MEMORY_AXIS: amount}) if has_axes else amount
 
     groups = [[shard] for shard in shards] if shape is None else _group_shards(shards, shape)
-    shaped = [[extent for extent, *_ in reversed(group)] for group in groups]
-    strided = [[place(*step) for _, *step in reversed(group)] for group in groups]
-    offset = sum([place(*step) for step in offsets], Place({}) if has_axes else 0)
-    copies = [(count, place(*step)) for count, *step in replicas]
+    extents = _nested([[extent for extent, *_ in reversed(group)] for group in groups])
+    strides = _nested([[place(amount, axis) for _, amount, axis in reversed(group)] for group in groups])
+    offset: Any = sum([place(*step) for step in offsets], Place({}) if has_axes else 0)
+    copies = [(count, place(amount, axis)) for count, amount, axis in replicas]
     try:
-        return Layout(*map(_nested, (shaped, strided)), offset if offsets else 0, copies)
+        return Layout(extents, strides, offset if offsets else 0, copies)
     except LayoutError as problem:
         raise FileFormatError(f"{cursor.name}: {problem}") from None
 
@@ -942,7 +942,7 @@ def _group_shards(shards: _Iters, shape: Sequence[int]) -> list[_Iters]:
     """Return the shards of each dimension of a `shape`, which is split into them row by row."""
     waiting, groups = list(reversed(shards)), []
     for extent in shape:
-        group = list[Any]()
+        group = _Iters()
         while waiting and prod([part for part, *_ in group]) < extent:
             group.append(waiting.pop())
         if prod([part for part, *_ in group]) != extent:

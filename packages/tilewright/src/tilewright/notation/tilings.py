@@ -13,7 +13,7 @@ from typing import Any
 from .._integers import ceil_div
 from .._text import MAX_RANK, TextCursor
 from ..errors import FileFormatError, LayoutError
-from ..layout import Layout, LayoutLike, Place, compose, replicate, with_logical_shape
+from ..layout import Layout, LayoutLike, Place, compose, with_logical_shape
 from .maps import StridedPart, logical_extents, nested_tiles, stored_extents, tiled_parts
 
 MAX_TILES = 16  # within each other
@@ -608,7 +608,7 @@ class VectorLayout:
     def layout(self, shape: Sequence[int]) -> LayoutLike:
         """Return the layout of a vector of a `shape`: to the register, its sublane and lane, and the part of a word."""
         extents = list(shape)
-        for k in self.implicit:
+        for k in reversed(self.implicit):
             extents.insert(len(extents) + k + 1, 1)
         if len(extents) < 2 or min(extents) < 1:
             raise LayoutError(f"{self} needs {2 - len(self.implicit)} dimensions or more, got {tuple(shape)}")
@@ -630,14 +630,11 @@ class VectorLayout:
         registers_of = Layout(
             tuple([tuple([extent for extent, _ in mode]) for mode in modes]),
             tuple([tuple([place for _, place in mode]) for mode in modes]),
+            replicas=[digit for digit in replicas if digit[0] > 1],
         )
-        steps = [prod(sizes[:k]) for k in range(len(sizes))]
-        for k in sorted(self.implicit):
-            steps.pop(len(steps) + k if k == -1 else -2)
+        steps = [prod(sizes[:k]) for k in range(len(sizes)) if k - len(sizes) not in self.implicit]
         first = index[0] * prod(sizes[:-2]) + index[1] * prod(sizes[:-1])
         placed: LayoutLike = compose(registers_of, Layout(tuple(shape), tuple(steps)) + first)
-        for count, place in replicas:
-            placed = replicate(placed, count, place) if count > 1 else placed
         return placed
 
     def __str__(self) -> str:

@@ -313,7 +313,7 @@ class _TritonReader:
         cursor = self.cursor
         if depth > MAX_DEPTH:
             cursor.fail(f"at most {MAX_DEPTH} nested brackets")
-        for opening, closing in ("[]", "()")[: 1 + is_python]:
+        for opening, closing in (("[", "]"), ("(", ")"))[: 1 + is_python]:
             if cursor.accept(opening):
                 return cursor.items(closing, lambda: self._read_value(depth + 1, is_python), MAX_VALUES, is_python)
         if cursor.accept("{"):
