@@ -28,6 +28,22 @@ SAMPLES = {
         "gmem_ptr[32b]((nil)) o (4,8):(_1,4)",
         "Layout<Shape<_4,_8>,Stride<_8,_1>>",
         "ComposedLayout<Swizzle<3,0,3>,_0,Layout<Shape<_8,_8>,Stride<_8,_1>>>",
+        "Sw<3,4,3>_smem_ptr[16b](0x7f8f00001380) o (_8,_64):(_64,_1)",
+        "tCtAcc:\ttmem_[32b](0x0000.0000) o ((_128,_256),_1,_1):((_65536,_1),_0,_0)",
+        "counting_iter(5) o (4,8):(1,4)",
+        "UMMA::DescriptorIterator o (_1,_1,_4):(_0,_0,_2)",
+        "cute::ComposedLayout<cute::Swizzle<3, 4, 3>, cute::smem_ptr_flag_bits<16>, cute::Layout<cute::tuple<cute::C<8>,"
+        " cute::_64>, cute::tuple<cute::constant<int, 64>, cute::C<1> > > >",
+        "cute::Tensor<cute::ViewEngine<cute::smem_ptr<__half*> >, cute::ComposedLayout<cute::Swizzle<2, 3, 3>, cute::C<0>,"
+        " cute::Layout<cute::tuple<cute::C<128>, cute::C<32> >, cute::tuple<cute::C<32>, cute::C<1> > > > >",
+        "tensor<ptr<f16, smem, align<1024>> o S<3,4,3> o 0 o (64,8):(8,1)>",
+        "tensor<ptr<bf16, smem, align<1024>, S<3,4,3>> o ((64,16),1,(4,2),2):((64,1),0,(16,4096),8192)>",
+        "tensor<ptr<f32, gmem, align<16>> o (?,?{div=128}):(?{i64},1)>",
+        "raw_ptr(0x00007fbeac604c00: f32, gmem, align<4>) o (4,8):(8,1)",
+        "Tensor<0x000000000875f580@gmem o (30, 20):(20, 1)>",
+        '!memref_smem_f16_ = !cute.memref<f16, smem, align<128>, S<3,4,3>, "((64,1),(8,8)):((1,0),(64,512))">',
+        '%0 = cute.static : !cute.composed_layout<"S<3,4,3> o 0 o ((128,16),1,4):((64,1),0,16)">',
+        '!cute.coord_tensor<"(0,0,0)", "(4,8,2):(1@0,1@1,1@2)">',
     ],
     "tt-mlir": [
         (
@@ -73,7 +89,25 @@ SAMPLES = {
             " alignment = 16>, #ttg.shared_memory>"
         ),
         "!ttg.memdesc<16x64xf16, #ttg.padded_shared<[64:+8] {order = [1, 0], shape = [16, 64]}>, #ttg.shared_memory>",
+        (
+            "!ttg.memdesc<128x64xf32, #ttng.tensor_memory_encoding<blockM = 128, blockN = 64, colStride = 1>,"
+            " #ttng.tensor_memory, mutable>"
+        ),
+        (
+            "#b = #ttg.blocked<{sizePerThread = [2], threadsPerWarp = [32], warpsPerCTA = [1], order = [0]}>\n"
+            "%4 = tt.load %arg0 : tensor<64x!tt.ptr<f16>, #b> loc(#loc3)"
+        ),
+        "gl.PaddedSharedLayout.with_identity_for([[64, 8]], [16, 64], [1, 0])",
+        (
+            "part = gl.DistributedLinearLayout(reg_bases=[[0, 1], [8, 0]], lane_bases=[[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]],"
+            " warp_bases=[[16, 0], [0, 8]], block_bases=[], shape=[32, 16])"
+        ),
     ],
+    "axe": [
+        "TileLayout(S[(8,2,4,2) : (4@laneid, 1@warpid, 1@laneid, 1)] + R[2 : 4@warpid] + 5@warpid)",
+        "(8,4,2):(4@laneid,1@laneid,1@warpid) + [2:4@warpid]",
+    ],
+    "vpad": ['#tpu.vpad<"16,{0,*},(16,128),-2">', '#l = #tpu.vpad<"32,{*,128},(8,128)">'],
     "memref": [
         "memref<4x8xf32, strided<[64, 1], offset: 5>, #gpu.address_space<workgroup>>",
         "memref<4x8xf32, affine_map<(d0, d1) -> (d0 * 8 + d1)>, 3>",
@@ -272,7 +306,12 @@ def test_the_start_of_coordinates_is_kept():
     [
         ("smem_ptr[16b](unset) o gmem_ptr[32b](0x1) o (4):(1)", "expected one pointer"),
         ("smem_ptr[0b](unset) o (4):(1)", "have no bits"),
-        ("Sw<3,4,3> o smem_ptr[4b](unset) o (_8,_256):(_256,_1)", "elements of 4 bits"),
+        ("Sw<3,4,3> o smem_ptr[6b](unset) o (_8,_256):(_256,_1)", "elements of 6 bits"),
+        ("Sw<3,4,3>_smem_ptr[16b](0x1381) o (_8,_64):(_64,_1)", "0x1381 is not the address of elements of 16 bits"),
+        ("Sw<3,4,3>_smem_ptr[16b](0x0) o Sw<3,4,3> o 0 o (_8,_64):(_64,_1)", "expected one swizzle"),
+        ("Sw<3,4,3>_(_8,_64):(_64,_1)", "expected the end"),
+        ("tensor<ptr<f16, smem, align<1024>, S<3,4,3>> o S<3,4,3> o 0 o (8,8):(8,1)>", "expected one swizzle"),
+        ("smem_ptr[16b](0x1) o ComposedLayout<Swizzle<3,4,3>,smem_ptr_flag_bits<16>,Layout<_8,_1>>", "one pointer"),
         ("Sw<3,2,3> o smem_ptr[128b](unset) o (_8,_8):(_8,_1)", "moves parts of elements of 128 bits"),
         ("Sw<3,4,3> o smem_ptr[16b](unset) o (_8,_64):(_64,_1) quux", "expected the end at character 54"),
         ("ArithTuple(1,(2,3)) o (4):(1@0)", "expected one integer per coordinate"),

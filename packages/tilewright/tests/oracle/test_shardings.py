@@ -173,7 +173,9 @@ def check_layout(sharding, shape, parts):
     for device, part in parts.items():
         if all(start < stop for start, stop in part):
             held = layout(*[stop - 1 for _, stop in part]) if part else layout()
-            holders = [place.device for place in held] if isinstance(held, (tuple, list, set, frozenset)) else [held.device]
+            holders = (
+                [place.device for place in held] if isinstance(held, (tuple, list, set, frozenset)) else [held.device]
+            )
             assert device in holders, (str(sharding), shape, str(layout))
 
 

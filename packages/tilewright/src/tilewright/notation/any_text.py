@@ -18,7 +18,7 @@ from ..layout import Coordinate, LayoutLike, Linear, Swizzle, coalesce, leaves, 
 from ..memory import Explanation, MemoryConfig, OffsetExplanation, Shape, TensorSpec, TileExplanation, explain
 from ..plugins import list_plugins
 from ..ttnn.text import TtnnText, ttnn_text, write_ttnn
-from .cute_texts import CuteText, write_cute
+from .cute_texts import CuteText, DynamicLayout, write_cute
 from .maps import (
     IndexMap,
     StridedMemref,
@@ -30,7 +30,7 @@ from .maps import (
 )
 from .parsing import load_notation, parse  # noqa: F401  (for the examples)
 from .shardings import DeviceSharding
-from .tilings import MosaicTiling, OnednnTag, XlaShape, write_mosaic, write_onednn, write_xla
+from .tilings import MosaicTiling, OnednnTag, VectorLayout, XlaShape, write_mosaic, write_onednn, write_xla
 from .triton import TritonType, linear_of_encoding, memory_layout_of_encoding
 from .triton_writer import write_triton
 from .ttmlir import MlirLayout, TensorType, write_mlir_layout
@@ -76,10 +76,10 @@ class ParsedText(Drawable):
         if isinstance(value, TritonType):
             if value.encoding.padding:
                 return self.memory_layout
-            return linear_of_encoding(value.encoding, value.shape)
+            return linear_of_encoding(value.encoding, value.shape, None if value.is_alone else value.bits)
         if isinstance(value, DeviceSharding) and value.shape is not None:
             return value.layout()
-        if isinstance(value, (OnednnTag, MosaicTiling, IndexMap, DeviceSharding)):
+        if isinstance(value, (OnednnTag, MosaicTiling, VectorLayout, IndexMap, DeviceSharding)):
             if self.shape is None:
                 raise LayoutError(
                     f"{self.notation} text has no shape of its own; give it one: shape=(8, 8) in Python, --shape 8x8 on"
@@ -90,6 +90,10 @@ class ParsedText(Drawable):
         if isinstance(value, LayoutLike):
             return value
         layout = getattr(value, "layout", None)
+        if isinstance(layout, DynamicLayout):
+            remedy = "put them in" if "stride" in str(layout.unknown) else "put them in, or give a shape"
+            names = ", ".join(layout.unknown)
+            raise LayoutError(f"{layout} has numbers that are known at run time only: {names}; {remedy}")
         if isinstance(layout, (LayoutLike, Swizzle)):
             return layout
         subject = self.placement
@@ -252,6 +256,8 @@ class ParsedText(Drawable):
         value = value.value if isinstance(value, TtnnText) else value.layout if isinstance(value, CuteText) else value
         if isinstance(value, TensorSpec):
             return value.shape.logical
+        if isinstance(value, DynamicLayout):
+            return value.extents
         return product_each(value.shape) if isinstance(value, LayoutLike) else getattr(value, "shape", None)
 
     @property
@@ -265,9 +271,8 @@ class ParsedText(Drawable):
         if isinstance(value, XlaShape):
             bounds = [f"the bound of dimension {k}" for k in value.dynamic]
             return [*bounds, *[f"{name}({text})" for name, text in value.properties.items()]]
-        if isinstance(value, CuteText):
-            bits = "" if value.bits is None else f"[{value.bits}b]"
-            return [f"{value.pointer}{bits}"] if value.pointer else []
+        if isinstance(value, (CuteText, VectorLayout)):
+            return value.besides
         if isinstance(value, StridedMemref):
             return [f"memory space {value.space}"] if value.space else []
         if isinstance(value, TtnnText):
@@ -276,7 +281,7 @@ class ParsedText(Drawable):
             return value.unplaced
         if isinstance(value, DeviceSharding):
             return list(value.besides)
-        return [value.rest] if isinstance(value, TritonType) and value.rest else []
+        return [part for part in (value.rest, value.line) if part] if isinstance(value, TritonType) else []
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Any:
         """Return the offsets of the layout, as layouts do."""

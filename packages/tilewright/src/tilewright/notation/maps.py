@@ -16,7 +16,7 @@ import numpy as np
 from .._integers import ceil_div
 from .._text import MAX_INTEGER, TextCursor
 from ..errors import FileFormatError, LayoutError
-from ..layout import Layout, LayoutLike, as_tuple, leaves, row_major, with_logical_shape
+from ..layout import Layout, LayoutLike, Place, as_tuple, leaves, row_major, with_logical_shape
 
 # The parts of a strided layout: what XLA, oneDNN, Mosaic, TVM and MLIR write, each in its own words.
 
@@ -858,3 +858,98 @@ def write_index_lambda(layout: LayoutLike) -> str:
     if prod(index_map.mapped_shape(shape)) != prod(stored_extents(layout)):
         raise LayoutError(f"{layout} has more padding than its parts need; TVM's mapped arrays have none beyond that")
     return write_index_map(index_map)
+
+
+# Axe's layouts, as its paper and TVM's TIRx write them: `S[(8,4,2):(4@laneid,1@laneid,1@m)] + R[2:4@warpid]`.
+
+_TILE_LAYOUT = re.compile(r"(?:\w+\s*=\s*)?(?:Tx?\.|tirx\.)?TileLayout\s*\(", re.ASCII)
+_SHARD, _REPLICA = [re.compile(rf"(?:(?:Tx?\.|tirx\.)?{letter}\s*)?\[", re.ASCII) for letter in "SR"]
+_MEMORY_AXIS = "m"
+_Iters: TypeAlias = list[tuple[int, int, str]]  # extents, strides and their axes, "" for none
+
+
+def parse_axe(text: str, shape: Sequence[int] | None = None) -> Layout:
+    """Return the layout that a `text` of Axe describes: shards, replicas and an offset over named axes.
+
+    Each shard is a mode; a `shape` groups them into its dimensions. A stride without an axis is one of the memory, `m`,
+    unless there are no axes at all.
+
+    >>> print(parse_axe("S[(8,2,4,2):(4@laneid,1@warpid,1@laneid,1)] + R[2:4@warpid] + 5@warpid"))
+    (8,2,4,2):(4@laneid,1@warpid,1@laneid,1@m)+R[2:4@warpid]+5@warpid
+    >>> print(parse_axe("S[(8,2,4,2):(4@laneid,1@warpid,1@laneid,1)]", (8, 16)))
+    (8,(2,4,2)):(4@laneid,(1@m,1@laneid,1@warpid))
+    """
+    cursor = TextCursor(text, "an Axe layout")
+    is_wrapped = cursor.match(_TILE_LAYOUT) is not None
+    is_bracketed = cursor.match(_SHARD) is not None
+    shards, replicas, offsets = _read_iters(cursor, "]" if is_bracketed else ""), _Iters(), list[tuple[int, str]]()
+    while cursor.accept("+"):
+        if cursor.match(_REPLICA):
+            replicas += _read_iters(cursor, "]")
+            continue
+        number, axis = _read_step(cursor)
+        if not axis and cursor.accept(":"):
+            replicas.append((number, *_read_step(cursor)))
+        else:
+            offsets.append((number, axis))
+    if is_wrapped:
+        cursor.expect(")")
+    cursor.expect_end()
+    has_axes = any(axis for *_, axis in (*shards, *replicas, *offsets))
+
+    def place(amount: int, axis: str) -> Any:
+        return Place({axis or _MEMORY_AXIS: amount}) if has_axes else amount
+
+    groups = [[shard] for shard in shards] if shape is None else _group_shards(shards, shape)
+    extents = _nested([[extent for extent, *_ in reversed(group)] for group in groups])
+    strides = _nested([[place(amount, axis) for _, amount, axis in reversed(group)] for group in groups])
+    offset: Any = sum([place(*step) for step in offsets], Place({}) if has_axes else 0)
+    copies = [(count, place(amount, axis)) for count, amount, axis in replicas]
+    try:
+        return Layout(extents, strides, offset if offsets else 0, copies)
+    except LayoutError as problem:
+        raise FileFormatError(f"{cursor.name}: {problem}") from None
+
+
+def _nested(modes: Sequence[Sequence[Any]]) -> tuple[Any, ...]:
+    return tuple([tuple(mode) if len(mode) > 1 else mode[0] for mode in modes])
+
+
+def _read_iters(cursor: TextCursor, closing: str) -> _Iters:
+    """Return extents with their strides, `(8,4):(4@laneid,1@laneid)`; without strides, those of rows after rows."""
+
+    def read_list(read: Callable[[], Any]) -> list[Any]:
+        return cursor.items(")", read, is_python=True) if cursor.accept("(") else [read()]
+
+    extents = read_list(lambda: cursor.integer("an extent, as a number,"))
+    steps = [(prod(extents[k + 1 :]), "") for k in range(len(extents))]
+    if cursor.accept(":"):
+        steps = read_list(lambda: _read_step(cursor))
+    if not extents or min(extents) < 1 or len(steps) != len(extents):
+        cursor.fail(f"as many strides as extents of at least 1, got {len(steps)} for {extents},")
+    if closing:
+        cursor.expect(closing)
+    return [(extent, *step) for extent, step in zip(extents, steps, strict=True)]
+
+
+def _read_step(cursor: TextCursor) -> tuple[int, str]:
+    """Return a stride or an offset, and its axis."""
+    amount = cursor.signed()
+    return amount, cursor.take(_NAME, "the name of an axis") if cursor.accept("@") else ""
+
+
+def _group_shards(shards: _Iters, shape: Sequence[int]) -> list[_Iters]:
+    """Return the shards of each dimension of a `shape`, which is split into them row by row."""
+    waiting, groups = list(reversed(shards)), []
+    for extent in shape:
+        group = _Iters()
+        while waiting and prod([part for part, *_ in group]) < extent:
+            group.append(waiting.pop())
+        if prod([part for part, *_ in group]) != extent:
+            raise LayoutError(
+                f"shards of {[part for part, *_ in shards]} do not make up the dimensions of {tuple(shape)}"
+            )
+        groups.append(group or [(1, 0, "")])
+    if any(part != 1 for part, *_ in waiting):
+        raise LayoutError(f"shards of {[part for part, *_ in shards]} do not make up the dimensions of {tuple(shape)}")
+    return groups

@@ -46,7 +46,13 @@ _SHARDING = re.compile(
 _READERS: dict[str, tuple[re.Pattern[str], str]] = {
     "tt-mlir": (re.compile(r"\s*#ttnn\.ttnn_layout\b"), ".ttmlir.parse_mlir_layout"),
     "triton": (
-        re.compile(r"\s*(?:(?:#\w+\s*=\s*)?#(?:ttg|triton_gpu)\.|!ttg\.memdesc\b|tensor\s*<)"),
+        re.compile(
+            r"\s*(?:(?:#\w+\s*=\s*)?#(?:ttg|ttng|triton_gpu|triton_nvidia_gpu)\.|!(?:ttg|tt|triton_gpu)\.memdesc\b"
+            r"|tensor\s*<\s*[\d?]|%\w|(?:tt|ttg|ttng|triton_gpu)\.\w"
+            r"|(?:[A-Za-z_]\w*[ \t]*(?::[ \t]*[A-Za-z_][\w.]*[ \t]*)?=\s*)?(?:[A-Za-z_]\w*\.)*"
+            r"(?:Blocked|Slice|D[io]|NVMMA|AMD|S[wh]|Padded|Auto|Coal|TensorMemory|Part)\w*Layout"
+            r"(?:\.with_identity_for)?\s*\()"
+        ),
         ".triton.parse_triton_type",
     ),
     "memref": (re.compile(r"\s*(?:memref|strided)\s*<"), ".maps.parse_strided_memref"),
@@ -54,6 +60,14 @@ _READERS: dict[str, tuple[re.Pattern[str], str]] = {
         re.compile(r"\s*(?:affine_map\s*<|\([\w\s,]*\)\s*(?:\[[\w\s,]*\]\s*)?->)"),
         ".maps.parse_index_expressions",
     ),
+    "axe": (
+        re.compile(
+            r"\s*(?:\w+\s*=\s*)?(?:[A-Za-z_]\w*\.)*(?:TileLayout\s*\(|S\s*\[)"
+            r"|\s*[(\[][^+]*\+\s*(?:\[|\d{1,19}\s*:)|\s*\[\s*(?:\(|\d+\s*:)"
+        ),
+        ".maps.parse_axe",
+    ),
+    "vpad": (re.compile(r"\s*(?:(?:#\w+\s*=\s*)?#?tpu\.vpad|\"?\d{1,2},\s*\{)"), ".tilings.parse_vpad"),
     "mosaic": (re.compile(r"\s*Tiling\s*\("), ".tilings.parse_mosaic"),
     "tvm": (re.compile(r"\s*(?:T\.index_map\(\s*)?lambda\b"), ".maps.parse_index_map"),
     "xla": (re.compile(r"\s*(?:pred|[sufc]\d+|bf16|f[468]e\w+)\[[\d,\s<=]*\]", re.ASCII), ".tilings.parse_xla"),
@@ -67,10 +81,7 @@ _READERS: dict[str, tuple[re.Pattern[str], str]] = {
 _SENTENCE = re.compile(r"(?s).{0,100000}?\b[A-Za-z][a-z]{2,20} [a-z0-9_]{2,20} [a-z]{2,20}")  # of an error, perhaps
 
 
-_ATTRIBUTE = re.compile(r"\s*(?:#\w+\s*=\s*)?((?:#(?:ttg|triton_gpu)\.\w+|strided)\s*<.*>)\s*", re.DOTALL)
-
-
-_TYPE = re.compile(r"\b(?:tensor|memdesc)\s*<")
+_TAKE_SHAPES = ("triton", "axe")  # the notations whose readers want to know a shape that was given
 
 
 NOTATIONS = ("tilewright", "cute", *_READERS)
@@ -150,16 +161,22 @@ def parse_with_spare_shape(
     extents = None if shape is None else tuple([int(extent) for extent in shape])
     name = _recognize(text) if notation is None else notation
     if name in ("tilewright", "cute"):
-        return _parse_layout(text, name, must_be_own=notation == "tilewright")
+        return _parse_layout(text, extents, must_be_own=notation == "tilewright")
     if (added := load_notation(name)) is not None:
         value = added.read(text)
         return value if isinstance(value, LayoutLike) else _parsed_text(name, value, extents)
     if name not in _READERS:
         raise LayoutError(f"unknown notation {name!r}; expected one of {', '.join(notation_names())}")
-    attribute = _find_attribute(text)
-    whole = text if attribute is None or extents is None else _surround(attribute, extents)
+    attribute, whole = None, text
+    if name == "memref" and extents is not None and text.lstrip().startswith("strided"):  # without the type around it
+        attribute = text.strip()
+        whole = f"memref<{spell_extents(extents)}xf32, {attribute}>"
     try:
-        return _parsed_text(name, _read(name, whole), extents, None if whole is text else attribute)
+        read = _load(_READERS[name][1])
+        value = read(whole, shape=extents) if name in _TAKE_SHAPES else read(whole)
+        if name == "triton" and value.is_alone:
+            attribute = str(value.encoding)
+        return _parsed_text(name, value, extents, attribute)
     except FileFormatError as problem:  # a text, not a file
         raise LayoutError(str(problem)) from None
 
@@ -177,25 +194,11 @@ def _shape_of(layout: LayoutLike | Swizzle) -> tuple[int, ...] | None:
     return product_each(layout.shape) if isinstance(layout, LayoutLike) else None
 
 
-def _find_attribute(text: str) -> str | None:
-    """Return the layout attribute of MLIR that a text is, without the type that it belongs to; None for others."""
-    match = _ATTRIBUTE.fullmatch(text)
-    return None if match is None or _TYPE.search(text) else match[1]
-
-
-def _surround(attribute: str, shape: tuple[int, ...]) -> str:
-    """Return a type with a layout attribute of MLIR, a given shape, and an element type that nobody stated."""
-    extents = spell_extents(shape)
-    if attribute.startswith("strided"):
-        return f"memref<{extents}xf32, {attribute}>"
-    is_memory = "shared" in attribute.partition("<")[0]
-    type_name, rest = ("!ttg.memdesc", ", #ttg.shared_memory, mutable") if is_memory else ("tensor", "")
-    return f"{type_name}<{extents}xf16, {attribute}{rest}>"
-
-
 def _recognize(text: str) -> str:
     if _READERS["error"][0].match(text):
         return "error"
+    if "!cute." in text:
+        return "cute"
     own = next((name for name, (pattern, _) in _READERS.items() if _matches(name, pattern, text)), None)
     is_sentence = own is None and _SENTENCE.match(text)
     if own or (not is_sentence and (_OWN.match(text) or _CUTE_TYPE.match(text) or HAS_POINTER.search(text))):
@@ -213,7 +216,7 @@ def _matches(name: str, pattern: re.Pattern[str], text: str) -> bool:
     return pattern.match(text) is not None
 
 
-def _parse_layout(text: str, name: str, must_be_own: bool) -> LayoutLike | Swizzle | ParsedText:
+def _parse_layout(text: str, shape: tuple[int, ...] | None, must_be_own: bool) -> LayoutLike | Swizzle | ParsedText:
     """Return a layout from our own text or CuTe's; the error comes from our own parser, which states the position."""
     try:
         return parse_own(text)
@@ -221,7 +224,7 @@ def _parse_layout(text: str, name: str, must_be_own: bool) -> LayoutLike | Swizz
         if must_be_own:
             raise
         try:
-            parsed = parse_cute(text)
+            parsed = parse_cute(text, shape)
         except FileFormatError as problem:
             if _CUTE_TYPE.match(text) or HAS_POINTER.search(text):
                 raise LayoutError(str(problem)) from None
@@ -231,7 +234,7 @@ def _parse_layout(text: str, name: str, must_be_own: bool) -> LayoutLike | Swizz
                 f"{text.strip()[:40]!r} is not a layout in any of the notations {', '.join(NOTATIONS)}; a layout is"
                 " written as (4,8):(8,1)"
             ) from None
-    is_plain = not parsed.pointer and parsed.bits is None and isinstance(parsed.layout, (LayoutLike, Swizzle))
+    is_plain = not parsed.besides and isinstance(parsed.layout, (LayoutLike, Swizzle))
     return parsed.layout if is_plain else _parsed_text("cute", parsed)
 
 
@@ -239,10 +242,6 @@ def _load(name: str) -> Any:
     """Return the function of a module of this package, which is loaded on first use."""
     module, _, function = name.rpartition(".")
     return getattr(import_module(module, __package__), function)
-
-
-def _read(name: str, text: str) -> Any:
-    return _load(_READERS[name][1])(text)
 
 
 def _parsed_text(*fields: object) -> ParsedText:

@@ -13,7 +13,7 @@ from typing import Any
 from .._integers import ceil_div
 from .._text import MAX_RANK, TextCursor
 from ..errors import FileFormatError, LayoutError
-from ..layout import Layout, LayoutLike, compose, with_logical_shape
+from ..layout import Layout, LayoutLike, Place, compose, with_logical_shape
 from .maps import StridedPart, logical_extents, nested_tiles, stored_extents, tiled_parts
 
 MAX_TILES = 16  # within each other
@@ -554,3 +554,117 @@ def write_mosaic(layout: LayoutLike) -> str:
         raise LayoutError(f"{layout} has padding, and Mosaic's tiles divide their array; use the padded shape instead")
     tiles = nested_tiles(parts, range(len(shape)))
     return str(MosaicTiling(tiles or (shape[-1:],)))
+
+
+# Layouts of vectors in the registers of TPUs, as JAX's Mosaic prints them: `#tpu.vpad<"32,{0,0},(8,128)">`.
+
+_VPAD = re.compile(
+    r'\s*(?:#\w+\s*=\s*)?(?:#?tpu\.vpad\s*<\s*)?"?(\d{1,2}),\s*\{(\*|\d{1,9}),\s*(\*|\d{1,9})\},\s*'
+    r'\((\d{1,9}),\s*(\d{1,9})\)(?:,\s*(-2,\s*-1|-1|-2))?"?\s*>?\s*',
+    re.ASCII,
+)
+_SUBLANES, _LANES = 8, 128
+
+
+@dataclass(frozen=True)
+class VectorLayout:
+    """Where a vector lies in registers of 8 x 128 words of 32 bits: tiles of its last two dimensions.
+
+    `bits` is the width of an element; several share a word, as its parts. `offsets` are the row and the column of the
+    first element in its register; None: all rows or columns have the same. `implicit` are the dimensions of extent 1,
+    counted from the end, that the vector does not have itself.
+
+    >>> vector = parse_vpad('#tpu.vpad<"16,{0,0},(16,128)">')
+    >>> print(vector, vector.layout((32, 256))(17, 130))
+    #tpu.vpad<"16,{0,0},(16,128)"> Place(part=1, vreg=3, lane=2)
+    """
+
+    bits: int
+    offsets: tuple[int | None, int | None]
+    tile: tuple[int, int]
+    implicit: tuple[int, ...] = ()
+
+    @property
+    def _digits(self) -> tuple[list[tuple[int, Any]], list[tuple[int, Any]]]:
+        """The digits of a row and of a column within a register, the fastest first: extents, and where they go."""
+        packing, sublanes = 32 // self.bits, Place(sublane=1)
+        if self.tile[0] == 1:  # whole rows, one after the other
+            return [], [(_LANES, Place(lane=1)), (packing, Place(part=1)), (_SUBLANES, sublanes)]
+        high = self.tile[0] // packing
+        rows = [(packing, Place(part=1)), (high, sublanes)]
+        return rows, [(_LANES, Place(lane=1)), (_SUBLANES // high, sublanes * high)]
+
+    @property
+    def besides(self) -> list[str]:
+        """What is wrong with offsets that are not within a register; the layout counts whole registers for them.
+
+        >>> parse_vpad('#tpu.vpad<"32,{*,128},(8,128)">').besides
+        ['an offset of 128 in a register of 8 x 128, which Mosaic refuses']
+        """
+        ends = [prod([extent for extent, _ in digits]) or 1 for digits in self._digits]
+        beyond = [n for n, end in zip(self.offsets, ends, strict=True) if n is not None and n >= end]
+        return [f"an offset of {n} in a register of {ends[0]} x {ends[1]}, which Mosaic refuses" for n in beyond]
+
+    def layout(self, shape: Sequence[int]) -> LayoutLike:
+        """Return the layout of a vector of a `shape`: to the register, its sublane and lane, and the part of a word."""
+        extents = list(shape)
+        for k in reversed(self.implicit):
+            extents.insert(len(extents) + k + 1, 1)
+        if len(extents) < 2 or min(extents) < 1:
+            raise LayoutError(f"{self} needs {2 - len(self.implicit)} dimensions or more, got {tuple(shape)}")
+        modes: list[list[tuple[int, Any]]] = []
+        replicas, index, registers = list[tuple[int, Any]](), [0, 0], 1
+        for k in (1, 0):
+            digits, start = self._digits[k], self.offsets[k]
+            if start is None:
+                replicas += digits
+                modes.insert(0, [(extents[k - 2], 0)])
+                continue
+            count = ceil_div(start + extents[k - 2], prod([extent for extent, _ in digits]))
+            modes.insert(0, [*[digit for digit in digits if digit[0] > 1], (count, Place(vreg=registers))])
+            registers, index[k] = registers * count, start
+        for extent in reversed(extents[:-2]):
+            modes.insert(0, [(extent, Place(vreg=registers))])
+            registers *= extent
+        sizes = [prod([extent for extent, _ in mode]) for mode in modes]
+        registers_of = Layout(
+            tuple([tuple([extent for extent, _ in mode]) for mode in modes]),
+            tuple([tuple([place for _, place in mode]) for mode in modes]),
+            replicas=[digit for digit in replicas if digit[0] > 1],
+        )
+        steps = [prod(sizes[:k]) for k in range(len(sizes)) if k - len(sizes) not in self.implicit]
+        first = index[0] * prod(sizes[:-2]) + index[1] * prod(sizes[:-1])
+        placed: LayoutLike = compose(registers_of, Layout(tuple(shape), tuple(steps)) + first)
+        return placed
+
+    def __str__(self) -> str:
+        row, column = ["*" if offset is None else offset for offset in self.offsets]
+        implicit = "".join([f",{k}" for k in self.implicit])
+        return f'#tpu.vpad<"{self.bits},{{{row},{column}}},({self.tile[0]},{self.tile[1]}){implicit}">'
+
+
+def parse_vpad(text: str) -> VectorLayout:
+    """Return the layout of a vector that a `text` of Mosaic describes, in quotes or as the attribute.
+
+    >>> parse_vpad('#tpu.vpad<"32,{*,0},(1,128),-2">').implicit
+    (-2,)
+    """
+    match = _VPAD.fullmatch(text)
+    if match is None:
+        raise FileFormatError(f'a TPU layout: expected #tpu.vpad<"32,{{0,0}},(8,128)">, got {text.strip()[:60]!r}')
+    bits, high, wide = int(match[1]), int(match[4]), int(match[5])
+    if bits not in (1, 2, 4, 8, 16, 32):
+        raise FileFormatError(f"a TPU layout: elements have 1, 2, 4, 8, 16 or 32 bits, got {bits}")
+    packing = 32 // bits
+    rows = high // packing
+    if not (wide % (_LANES * packing) == 0 < wide if high == 1 else wide == _LANES):
+        raise FileFormatError(
+            f"a TPU layout: tiles are N x {_LANES} or 1 x N * {_LANES * packing}, got {high} x {wide}"
+        )
+    if high > 1 and (high % packing or rows not in (1, 2, 4, 8)):
+        raise FileFormatError(
+            f"a TPU layout: tiles fill 1, 2, 4 or 8 rows of words of {packing} elements, got {high} rows"
+        )
+    offsets = [None if part == "*" else int(part) for part in match.groups()[1:3]]
+    implicit = tuple([int(part) for part in match[6].split(",")]) if match[6] else ()
+    return VectorLayout(bits, (offsets[0], offsets[1]), (high, wide), implicit)

@@ -15,6 +15,7 @@ from itertools import pairwise
 from math import prod
 from typing import Any, TypeAlias
 
+from .._integers import ceil_div
 from .._text import TextCursor
 from ..errors import FileFormatError, LayoutError
 from ..layout import Layout, LayoutLike, Linear, compose
@@ -23,9 +24,17 @@ from ..layout import Layout, LayoutLike, Linear, compose
 
 MAX_DEPTH = 16
 MAX_VALUES = 1024  # of a list
+GLUON_MODULES = r"(?:(?:gl|ttgl|gluon|language|nvidia|ampere|hopper|blackwell|amd|(?:c|r)dna\d)\.)*"
+_MAX_ALIASES = 256  # that are replaced, in a text
 _NAME = re.compile(r"[A-Za-z_][\w.]*", re.ASCII)
+_ELEMENT = re.compile(r"!tt\.ptr<[^<>]*>|[A-Za-z_][\w.]*", re.ASCII)
 _ALIAS = re.compile(r"#([A-Za-z_]\w*)(?![\w.])", re.ASCII)
-_DEFINITION = re.compile(r"^\s*#([A-Za-z_]\w*)\s*=\s*(#[^\n]*)$", re.MULTILINE | re.ASCII)
+_DEFINITION = re.compile(r"^[ \t]*#([A-Za-z_]\w*)[ \t]*=[ \t]*(#[^\n]*)$", re.MULTILINE | re.ASCII)
+_DIALECT = re.compile(r"#(?:ttg|triton_gpu|ttng|triton_nvidia_gpu)\.")
+_CONSTRUCTOR = re.compile(rf"{GLUON_MODULES}([A-Z]\w*Layout(?:\.with_identity_for)?)\s*\(", re.ASCII)
+_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)[ \t]*(?::[ \t]*[A-Za-z_][\w.]*[ \t]*)?=(?!=)", re.ASCII)
+_ARGUMENT = re.compile(r"([A-Za-z_]\w*)\s*=(?!=)", re.ASCII)
+_TYPE_WITH_ENCODING = re.compile(r"(?:!(?:ttg|triton_gpu|tt)\.memdesc|\btensor)\s*<[^<>,]*(?:<[^<>,]*>)?\s*,", re.ASCII)
 _SIGNED = re.compile(r"-?\d{1,19}(?!\d)", re.ASCII)
 _SIZED_TYPE = re.compile(r"(?:[su]?i|bf|tf|f)(\d{1,3})(?:E\d+M\d+\w*)?", re.ASCII)
 
@@ -53,17 +62,20 @@ class TritonEncoding:
     fields: Mapping[str, Any]
     after: Mapping[str, Any] = field(default_factory=dict)
     padding: tuple[tuple[int, int], ...] = ()
+    own_shape: tuple[int, ...] | None = field(default=None, compare=False)  # that a constructor of Gluon states
 
     def __hash__(self) -> int:
         return hash(str(self))
 
     def __str__(self) -> str:
-        if not self.fields and not self.padding:
+        if not self.fields and not self.padding and self.name not in _TENSOR_MEMORY:
             return f"#ttg.{self.name}"
         pairs = "".join(
             [f"[{', '.join(f'{interval}:+{extra}' for interval, extra in self.padding)}] "] * bool(self.padding)
         )
         after = "".join([f", {name} = {_format_value(value)}" for name, value in self.after.items()])
+        if self.name in _TENSOR_MEMORY:
+            return f"#ttng.{self.name}<{_format_fields(self.fields)[1:-1]}>"
         return f"#ttg.{self.name}<{pairs}{_format_fields(self.fields)}{after}>"
 
 
@@ -71,7 +83,8 @@ class TritonEncoding:
 class TritonType:
     """A type with an encoding: a tensor in registers, or a `memdesc` in memory.
 
-    `rest` is what follows the encoding of a memdesc, such as its memory and whether it is mutable.
+    `rest` is what follows the encoding of a memdesc, such as its memory and whether it is mutable; `line` is the
+    operation that the type was found in, of which it is the result. `is_alone`: the text was an encoding alone.
 
     >>> kind = parse_triton_type(
     ...     "!ttg.memdesc<8x16xf16, #ttg.swizzled_shared<{vec = 1, order = [1, 0]}>, #smem, mutable>"
@@ -85,6 +98,8 @@ class TritonType:
     encoding: TritonEncoding
     is_memory: bool = False
     rest: str = ""
+    line: str = ""
+    is_alone: bool = False
 
     @property
     def bits(self) -> int | None:
@@ -102,22 +117,50 @@ class TritonType:
         return f"!ttg.memdesc<{shape}, {self.encoding}{', ' if self.rest else ''}{self.rest}>"
 
 
-def parse_triton_type(text: str, aliases: Mapping[str, str] | None = None) -> TritonType:
+def parse_triton_type(
+    text: str, aliases: Mapping[str, str] | None = None, shape: Sequence[int] | None = None
+) -> TritonType:
     """Return the type that a text describes; definitions of aliases, `#mma = ...`, may stand on lines above it.
 
-    `aliases` are further definitions, by name without their mark.
+    `aliases` are further definitions, by name without their mark. Of an operation, it is the type of the result. An
+    encoding alone, also as a constructor of Gluon, belongs to a tensor of a `shape`, whose element type is assumed.
 
     >>> parse_triton_type("#b = #ttg.blocked<{order = [0]}>\\ntensor<256xf16, #b>").encoding.name
     'blocked'
+    >>> print(parse_triton_type("gl.SwizzledSharedLayout(8, 1, max_phase=8, order=[1, 0])", shape=(8, 64)).encoding)
+    #ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>
     """
     definitions: dict[str, str] = {}
     for name, value in [*_DEFINITION.findall(text), *(aliases or {}).items()]:
         if definitions.setdefault(name, value) != value:
             raise FileFormatError(f"a Triton type: #{name} is defined twice, with different values")
-    reader = _TritonReader(_DEFINITION.sub("", text).strip(), "a Triton type", definitions)
-    result = reader.read_type()
-    reader.cursor.expect_end()
-    return result
+    body = _DEFINITION.sub("", text).strip()
+    if not body and len(definitions) == 1:
+        (body,) = definitions.values()
+    reader = _TritonReader(body, "a Triton type", definitions)
+    if _DIALECT.match(body) or _CONSTRUCTOR.match(body) or _ASSIGNMENT.match(body):
+        encoding = reader.read_encodings()
+        own = encoding.own_shape if shape is None else tuple(shape)
+        if own is None:
+            reader.cursor.at = 0
+            example = "tensor<32x16xf16, #ttg.blocked<{...}>>"
+            reader.cursor.fail(f"a type with a shape around the encoding, such as {example}, or a shape,")
+        is_memory = encoding.name.endswith(("_shared", "shared_linear")) or encoding.name in _TENSOR_MEMORY
+        space = "#ttng.tensor_memory" if encoding.name in _TENSOR_MEMORY else "#ttg.shared_memory"
+        rest, line = f"{space}, mutable" if is_memory else "", " ".join(body.split())
+        return TritonType(own, "f16", encoding, is_memory, rest, line if _ASSIGNMENT.match(body) else "", is_alone=True)
+    if reader.at_type() or not (starts := [found.start() for found in _TYPE_WITH_ENCODING.finditer(body)]):
+        result = reader.read_type()
+        reader.cursor.expect_end()
+        return result
+    found: dict[TritonType, int] = {}
+    for start in starts:
+        reader.cursor.at = start
+        found[reader.read_type()] = start
+    if len(found) > 1 and "\n" in body[min(starts) : max(starts)]:
+        names = "; ".join([f"{str(kind)[:60]}..." for kind in list(found)[:4]])
+        raise FileFormatError(f"a Triton type: this text has {len(found)} types, {names}; paste one, or one operation")
+    return replace(max(found, key=lambda kind: found[kind]), line=" ".join(body.split()))
 
 
 def parse_encoding(text: str, aliases: Mapping[str, str] | None = None) -> TritonEncoding:
@@ -137,32 +180,44 @@ def parse_encoding(text: str, aliases: Mapping[str, str] | None = None) -> Trito
 class _TritonReader:
     """Reads types and encodings at a cursor."""
 
-    def __init__(self, text: str, name: str, aliases: Mapping[str, str]) -> None:
+    def __init__(self, text: str, name: str, aliases: Mapping[str, str], budget: list[int] | None = None) -> None:
         self.cursor = TextCursor(text, name)
         self.aliases = aliases
+        self.budget = [_MAX_ALIASES] if budget is None else budget  # uses of aliases, also within each other
+
+    def at_type(self) -> bool:
+        """Return whether a type comes next."""
+        return any(map(self.cursor.peek, (*_MEMORY_TYPES, "tensor")))
+
+    def read_encodings(self) -> TritonEncoding:
+        """Return the only encoding of a text, or the last one of constructors that have names."""
+        cursor = self.cursor
+        while True:
+            name, start = cursor.match(_ASSIGNMENT), cursor.at
+            encoding = self.read_encoding(0)
+            if name is None or cursor.at_end():
+                cursor.expect_end()
+                return encoding
+            self.aliases = {**self.aliases, name[1]: cursor.text[start : cursor.at]}
 
     def read_type(self) -> TritonType:
         cursor = self.cursor
-        is_memory = cursor.accept("!ttg.memdesc") or cursor.accept("memdesc")
-        if not is_memory and not cursor.accept("tensor"):  # people paste the encoding alone
-            example = "tensor<32x16xf16, #ttg.blocked<{...}>>"
-            cursor.fail(f"a type with a shape around the encoding, such as {example}, or a shape,")
+        is_memory = any(map(cursor.accept, _MEMORY_TYPES))
+        if not is_memory and not cursor.accept("tensor"):
+            cursor.fail("a type with an encoding, such as tensor<32x16xf16, #ttg.blocked<{...}>>,")
         cursor.expect("<")
         extents = cursor.extents()
         shape = tuple([extent for extent in extents if extent])
         if not extents or shape != extents:
             cursor.fail("extents of at least 1, such as 32x16xf16")
-        dtype = cursor.take(_NAME, "an element type")
+        dtype = cursor.take(_ELEMENT, "an element type")
         cursor.expect(",")
         encoding = self.read_encoding(0)
-        rest = ""
-        if is_memory and cursor.accept(","):
-            start = cursor.skip_space()
-            end = cursor.text.rfind(">")
-            cursor.at = max(start, end)
-            rest = cursor.text[start : cursor.at].strip()
+        rest: list[str] = []
+        while is_memory and cursor.accept(","):
+            rest.append(cursor.raw())
         cursor.expect(">")
-        return TritonType(shape, dtype, encoding, is_memory, rest)
+        return TritonType(shape, dtype, encoding, is_memory, ", ".join(rest))
 
     def read_encoding(self, depth: int) -> TritonEncoding:
         cursor = self.cursor
@@ -173,17 +228,18 @@ class _TritonReader:
                 raise FileFormatError(
                     f"{cursor.name}: #{alias[1]} is not defined; give its line '#{alias[1]} = #ttg...' too"
                 )
-            inner = _TritonReader(self.aliases[alias[1]], f"#{alias[1]}", self.aliases)
-            encoding = inner.read_encoding(depth + 1)
-            inner.cursor.expect_end()
-            return encoding
-        if not (cursor.accept("#ttg.") or cursor.accept("#triton_gpu.") or cursor.accept("#ttng.")):
+            return self._replace_alias(alias[1], depth)
+        if constructor := cursor.match(_CONSTRUCTOR):
+            return self._read_constructor(constructor[1], depth)
+        if not cursor.match(_DIALECT):
             cursor.fail("an encoding, such as #ttg.blocked<{...}>")
         name = cursor.take(_NAME, "the name of an encoding")
         if not cursor.accept("<"):
             return TritonEncoding(name, {})
         padding = self._read_padding() if cursor.peek("[") else ()
-        fields = self._read_fields(depth) if cursor.peek("{") else {}
+        if name in _TENSOR_MEMORY:
+            return TritonEncoding(name, self._read_fields(depth, ">"))
+        fields = self._read_fields(depth, "}") if cursor.accept("{") else {}
         after: dict[str, Any] = {}
         while cursor.accept(","):
             key = cursor.take(_NAME, "a field")
@@ -191,6 +247,42 @@ class _TritonReader:
             after[key] = self._read_value(depth + 1)
         cursor.expect(">")
         return TritonEncoding(name, fields, after, padding)
+
+    def _replace_alias(self, name: str, depth: int) -> TritonEncoding:
+        self.budget[0] -= 1
+        if self.budget[0] < 0:
+            raise FileFormatError(f"{self.cursor.name}: aliases are used more than {_MAX_ALIASES} times")
+        inner = _TritonReader(self.aliases[name], f"#{name}", self.aliases, self.budget)
+        encoding = inner.read_encoding(depth + 1)
+        inner.cursor.expect_end()
+        return encoding
+
+    def _read_constructor(self, name: str, depth: int) -> TritonEncoding:
+        """Return the encoding that a constructor of Gluon makes, from its arguments by position or by name."""
+        cursor = self.cursor
+        if name not in _CONSTRUCTORS:
+            reason = (
+                "the compiler chooses it; print the layout that it chose"
+                if name in _CHOSEN
+                else (f"known are {', '.join(_CONSTRUCTORS)}")
+            )
+            raise FileFormatError(f"{cursor.name}: {name} has no encoding: {reason}")
+        kind, *parameters = _CONSTRUCTORS[name]
+        given, fields = dict[str, Any](), dict[str, Any]()
+
+        def read_argument() -> None:
+            keyword = cursor.match(_ARGUMENT)
+            parameter = keyword[1] if keyword else next(iter(parameters[len(given) :]), None)
+            if parameter not in (*parameters, *_OLDER_PARAMETERS) or parameter in given:
+                cursor.fail(f"an argument of {name}({', '.join(parameters)})")
+            given[parameter] = self._read_value(depth + 1, is_python=True)
+
+        cursor.items(")", read_argument, MAX_VALUES, is_python=True)
+        for parameter, value in given.items():
+            if value is None or value == []:
+                continue
+            fields[_FIELD_OF.get(parameter) or re.sub("_(.)", lambda found: found[1].upper(), parameter)] = value
+        return _as_encoding(kind, fields)
 
     def _read_padding(self) -> tuple[tuple[int, int], ...]:
         cursor, pairs = self.cursor, []
@@ -204,7 +296,7 @@ class _TritonReader:
         cursor.expect("]")
         return tuple(pairs)
 
-    def _read_fields(self, depth: int) -> dict[str, Any]:
+    def _read_fields(self, depth: int, closing: str) -> dict[str, Any]:
         cursor, fields = self.cursor, dict[str, Any]()
 
         def read_field() -> None:
@@ -214,24 +306,106 @@ class _TritonReader:
             cursor.expect("=")
             fields[key] = self._read_value(depth + 1)
 
-        cursor.expect("{")
-        cursor.items("}", read_field, MAX_VALUES)
+        cursor.items(closing, read_field, MAX_VALUES)
         return fields
 
-    def _read_value(self, depth: int) -> Any:
+    def _read_value(self, depth: int, is_python: bool = False) -> Any:
         cursor = self.cursor
         if depth > MAX_DEPTH:
             cursor.fail(f"at most {MAX_DEPTH} nested brackets")
-        if cursor.accept("["):
-            return cursor.items("]", lambda: self._read_value(depth + 1), MAX_VALUES)
-        if cursor.peek("{"):
-            return self._read_fields(depth)
-        if cursor.peek("#"):
+        for opening, closing in (("[", "]"), ("(", ")"))[: 1 + is_python]:
+            if cursor.accept(opening):
+                return cursor.items(closing, lambda: self._read_value(depth + 1, is_python), MAX_VALUES, is_python)
+        if cursor.accept("{"):
+            return self._read_fields(depth, "}")
+        if cursor.peek("#") or (is_python and _CONSTRUCTOR.match(cursor.text, cursor.skip_space())):
             return self.read_encoding(depth)
         if number := cursor.match(_SIGNED):
             return int(number[0])
-        word = cursor.take(_NAME, "a value")
-        return {"true": True, "false": False}.get(word, word)
+        start, word = cursor.skip_space(), cursor.take(_NAME, "a value")
+        if is_python and word in self.aliases:
+            return self._replace_alias(word, depth)
+        if is_python and word not in _WORDS:
+            cursor.at = start
+            cursor.fail("a number, or a layout that a line above defines,")
+        return _WORDS.get(word, word)
+
+
+_MEMORY_TYPES = ("!ttg.memdesc", "!triton_gpu.memdesc", "!tt.memdesc", "memdesc")
+_TENSOR_MEMORY = ("tensor_memory_encoding", "tensor_memory_scales_encoding")
+_WORDS = {"true": True, "false": False, "True": True, "False": False, "None": None}
+
+# Gluon's constructors: the encoding that each makes, and its parameters in order.
+_CONSTRUCTORS = {
+    name: tuple(words.split())
+    for name, words in {
+        "BlockedLayout": "blocked size_per_thread threads_per_warp warps_per_cta order cga_layout",
+        "SliceLayout": "slice dim parent",
+        "DotOperandLayout": "dot_op operand_index parent k_width",
+        "DistributedLinearLayout": "linear reg_bases lane_bases warp_bases block_bases shape",
+        "NVMMADistributedLayout": "nvidia_mma version warps_per_cta instr_shape cga_layout",
+        "AMDMFMALayout": (
+            "amd_mfma version instr_shape transposed warps_per_cta element_bitwidth tiles_per_warp cga_layout"
+        ),
+        "AMDWMMALayout": "amd_wmma version transposed warp_bases reg_bases instr_shape cga_layout rank",
+        "NVMMASharedLayout": "nvmma_shared swizzle_byte_width element_bitwidth rank transposed fp4_padded cga_layout",
+        "SwizzledSharedLayout": "swizzled_shared vec per_phase max_phase order cga_layout",
+        "PaddedSharedLayout": "padded_shared interval_padding_pairs offset_bases cga_layout shape",
+        "PaddedSharedLayout.with_identity_for": "padded_shared interval_padding_pairs shape order cga_layout",
+        "SharedLinearLayout": "shared_linear offset_bases block_bases alignment",
+        "TensorMemoryLayout": "tensor_memory_encoding block col_stride cga_layout two_ctas fp4_padded",
+        "TensorMemoryScalesLayout": "tensor_memory_scales_encoding cga_layout",
+    }.items()
+}
+_OLDER_PARAMETERS = ("ctas_per_cga", "cta_split_num", "cta_order", "unpacked")
+_CHOSEN = ("AutoLayout", "CoalescedLayout")  # by the compiler
+
+# The fields of encodings that are not spelled like the parameters of the constructors.
+_FIELD_OF = {
+    "warps_per_cta": "warpsPerCTA",
+    "cga_layout": "CGALayout",
+    "ctas_per_cga": "CTAsPerCGA",
+    "cta_split_num": "CTASplitNum",
+    "cta_order": "CTAOrder",
+    "swizzle_byte_width": "swizzlingByteWidth",
+    "element_bitwidth": "elementBitWidth",
+    "operand_index": "opIdx",
+    "two_ctas": "twoCTAs",
+    **{f"{name}_bases": name for name in ("lane", "warp", "block", "offset")},
+    "reg_bases": "register",
+}
+
+
+def _as_encoding(kind: str, fields: dict[str, Any]) -> TritonEncoding:
+    """Return the encoding of the arguments of a constructor, whose fields differ a little from TTGIR's."""
+    own_shape, pairs, after = fields.get("shape"), fields.pop("intervalPaddingPairs", []), {}
+    for name, parts in (("version", ("versionMajor", "versionMinor")), ("block", ("blockM", "blockN"))):
+        if kind == {"version": "nvidia_mma", "block": "tensor_memory_encoding"}[name] and name in fields:
+            fields = dict(zip(parts, _row(kind, name, fields.pop(name), 2), strict=True)) | fields
+    if kind in ("amd_mfma", "amd_wmma") and "transposed" in fields:
+        fields["isTransposed"] = fields.pop("transposed")
+    if kind == "amd_wmma":
+        fields.pop("rank", None)
+        fields["ctaLayout"] = {name: fields.pop(name) for name in ("register", "warp") if name in fields}
+    if kind == "linear":
+        fields = {name: fields.get(name, []) for name in DISTRIBUTED}
+    if kind == "shared_linear" and "alignment" in fields:
+        after["alignment"] = fields.pop("alignment")
+    if kind == "padded_shared" and "offset" in fields:
+        fields.pop("shape", None)
+    if kind == "dot_op" and fields.get("kWidth") == 0:
+        del fields["kWidth"]
+    if not isinstance(pairs, list):
+        raise FileFormatError(f"interval_padding_pairs are pairs of integers, got {pairs}")
+    padding = tuple([_row(kind, "interval_padding_pairs", pair, 2) for pair in pairs])
+    extents = None if own_shape is None else _row(kind, "shape", own_shape)
+    return TritonEncoding(kind, fields, after, padding, extents)
+
+
+def _row(kind: str, name: str, value: object, count: int | None = None) -> Any:
+    if not isinstance(value, list) or not all(map(_is_natural, value)) or count not in (None, len(value)):
+        raise FileFormatError(f"{name} of a layout for #ttg.{kind} must be {count or 'some'} integers, got {value}")
+    return tuple(value)
 
 
 def _format_fields(fields: Mapping[str, Any]) -> str:
@@ -280,6 +454,10 @@ def _is_integer(value: object) -> bool:
     return type(value) is int  # a bool is not one
 
 
+def _is_natural(value: object) -> bool:
+    return type(value) is int and value >= 0
+
+
 def _is_positive(value: object) -> bool:
     return type(value) is int and value >= 1
 
@@ -299,9 +477,10 @@ _POSITIVE: _Kind = ("an integer of at least 1", _is_positive)
 _BOOLEAN: _Kind = ("true or false", lambda value: isinstance(value, bool))
 _ROWS: _Kind = ("a list of lists of integers", _are_rows)
 _KINDS: dict[str, _Kind] = {
-    **dict.fromkeys(("vec", "perPhase", "maxPhase", "kWidth"), _POSITIVE),
+    **dict.fromkeys(("vec", "perPhase", "maxPhase", "kWidth", "blockM", "blockN", "colStride"), _POSITIVE),
+    **dict.fromkeys(("CTASplitM", "CTASplitN"), _POSITIVE),
     **dict.fromkeys(("opIdx", "dim", "version", "versionMajor", "versionMinor"), _INTEGER),
-    **dict.fromkeys(("transposed", "isTransposed", "isTranspose", "fp4Padded"), _BOOLEAN),
+    **dict.fromkeys(("transposed", "isTransposed", "isTranspose", "fp4Padded", "twoCTAs", "unpacked"), _BOOLEAN),
     **dict.fromkeys(("register", "lane", "warp", "block", "offset", "CGALayout"), _ROWS),
     "swizzlingByteWidth": ("0, 32, 64 or 128", lambda value: _is_integer(value) and value in (0, 32, 64, 128)),
     "elementBitWidth": ("4, 8, 16, 32 or 64", lambda value: _is_integer(value) and value in (4, 8, 16, 32, 64)),
@@ -332,6 +511,10 @@ _FIELDS: dict[str, tuple[str, ...]] = {
     "nvmma_shared": ("swizzlingByteWidth", "transposed", "elementBitWidth", "fp4Padded", "rank", *_BLOCKS),
     "shared_linear": ("offset", "block", "alignment"),
     "padded_shared": ("order", "shape", "offset", "block", *_BLOCKS),
+    "tensor_memory_encoding": (
+        *("blockM", "blockN", "colStride", "unpacked", "twoCTAs", "fp4Padded", "CTASplitM", "CTASplitN", "CGALayout"),
+    ),
+    "tensor_memory_scales_encoding": ("CTASplitM", "CTASplitN", "blockRepOrder", "CGALayout"),
 }
 
 
@@ -785,6 +968,46 @@ def _core_matrices(
     return images
 
 
+def _tensor_memory(encoded: _Encoded) -> dict[str, list[Basis]]:
+    """Return the bases of the rows and columns of tensor memory, in elements; zeros are places without one."""
+    fields, unit = encoded.encoding.fields, encoded.unit
+    rows, columns = encoded.shape if encoded.rank == 2 else (0, 0)
+    if {fields.get("CTASplitM", 1), fields.get("CTASplitN", 1)} != {1}:
+        raise LayoutError("how CTASplitM and CTASplitN order their blocks is not known; newer versions state CGALayout")
+    high, wide = fields["blockM"], min(fields["blockN"], columns)
+    is_pair = fields.get("twoCTAs", False)
+    if high not in (64, 128) or rows < high or not wide:
+        raise LayoutError(f"tensor memory holds blocks of 64 or 128 rows of a matrix, got {high} of {encoded.shape}")
+    row, column = encoded.units(0, high), encoded.units(1, wide)
+    if high == 64 and not is_pair:  # 16 rows in each quarter
+        second = unit(0, 64) if rows > 64 else unit(1, wide) if columns > wide else unit(0, 0)
+        row = [*row[:4], second, *row[4:]]
+    if high == 64 and is_pair and column:
+        row.append(column.pop())
+    covered = [max([2 * basis[k] for basis in (*row, *column)], default=1) or 1 for k in (0, 1)]
+    for k in (0, 1):
+        column += encoded.units(k, max(1, encoded.shape[k] // covered[k]), covered[k])
+    stride = 1 if "unpacked" in fields else fields["colStride"]  # older versions count columns of one element each
+    idle = log2(stride, "tensor_memory_encoding") + bool(fields.get("fp4Padded", False))
+    return {"row": row, "col": [unit(0, 0)] * idle + column, "block": []}
+
+
+def _tensor_memory_scales(encoded: _Encoded) -> dict[str, list[Basis]]:
+    """Return the bases of scales in tensor memory: 32 rows, which all four warps have."""
+    rows, columns = encoded.shape if encoded.rank == 2 else (0, 0)
+    column = [*encoded.units(1, 4), encoded.unit(0, 32)]
+    repeats = [ceil_div(rows, 64), ceil_div(columns, 4)]
+    first = 64
+    if repeats[0] > 1:
+        column.append(encoded.unit(0, 64))
+        repeats[0], first = repeats[0] // 2, 128
+    both = [encoded.units(0, repeats[0], first), encoded.units(1, repeats[1], 4)]
+    for bases in both if encoded.encoding.fields.get("blockRepOrder", "mnThenK") == "mnThenK" else reversed(both):
+        column += bases
+    row = [*encoded.units(0, 32), encoded.unit(0, 0), encoded.unit(0, 0)]
+    return {"row": list(map(encoded.clip, row)), "col": list(map(encoded.clip, column)), "block": []}
+
+
 def _padded(encoded: _Encoded) -> dict[str, list[Basis]]:
     if "offset" in encoded.encoding.fields:
         return _listed(encoded)
@@ -804,4 +1027,6 @@ _RULES: dict[str, Callable[[_Encoded], dict[str, list[Basis]]]] = {
     "nvmma_shared": _with_blocks(_nvmma_shared),
     "shared_linear": _listed,
     "padded_shared": _padded,
+    "tensor_memory_encoding": _with_blocks(_tensor_memory),
+    "tensor_memory_scales_encoding": _with_blocks(_tensor_memory_scales),
 }
