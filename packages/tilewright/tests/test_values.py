@@ -172,10 +172,10 @@ def is_on_device(value):
 
 def is_large(value):
     """Return whether the tables of a value, or of a part of it, may be large."""
-    for part in [value, *[getattr(value, name, None) for name in ("layout", "memory_layout", "spec", "tiler", "plan")]]:
+    for whole in ("", "layout", "memory_layout", "spec", "tiler", "plan"):
         for name in SIZES:
             with contextlib.suppress(Exception):
-                size = getattr(part, name)
+                size = getattr(getattr(value, whole) if whole else value, name)
                 if index(size() if callable(size) else size) > LARGE:
                     return True
     return False

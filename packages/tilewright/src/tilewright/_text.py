@@ -220,19 +220,28 @@ def canonical_word(word: str) -> str:
     return _SYNONYMS.get(spelled, spelled)
 
 
-def suggest(name: object, known: Iterable[str], otherwise: str | None = None, cutoff: float = 0.6) -> str:
+def find_nearest(name: object, known: Iterable[str]) -> str | None:
+    """Return the `known` name that an unknown `name` is most like, whatever their case; None if like none.
+
+    >>> find_nearest("Dtyp", ["dtype", "tile"]), find_nearest("x", ["dtype", "tile"])
+    ('dtype', None)
+    """
+    spelled = {each.lower(): each for each in known}
+    near = get_close_matches(str(name).lower(), spelled, 1)
+    return spelled[near[0]] if near else None
+
+
+def suggest(name: object, known: Collection[str], otherwise: str | None = None) -> str:
     """Return a suggestion instead of an unknown `name`: the `known` one that is nearest, or else the list of them.
 
-    Case does not matter. `otherwise` replaces the list, and `cutoff` is how alike names are at least, from 0 to 1.
+    `otherwise` replaces the list.
 
     >>> suggest("Dtyp", ["dtype", "tile"]), suggest("x", ["dtype", "tile"])
     ("did you mean 'dtype'?", 'use one of dtype, tile')
     """
-    spelled = {each.lower(): each for each in known}
-    near = get_close_matches(str(name).lower(), spelled, 1, cutoff)
-    if near:
-        return f"did you mean {spelled[near[0]]!r}?"
-    return f"use one of {', '.join(spelled.values())}" if otherwise is None else otherwise
+    if (near := find_nearest(name, known)) is not None:
+        return f"did you mean {near!r}?"
+    return f"use one of {', '.join(known)}" if otherwise is None else otherwise
 
 
 # `TextCursor`: reads a text of another system, and reports the character at which it is not as expected.

@@ -26,7 +26,7 @@ def finished(process):
 def test_statuses_reach_the_shell(start):
     assert finished(start(*EXPLAIN))[0] == 0
     assert finished(start("fit", "99999x99999", "--buffer", "l1"))[0] == 1
-    assert finished(start("explain", "4x4"))[0] == 2
+    assert finished(start("explain", "4x4", "--bit", "1"))[0] == 2
     assert finished(start("inspect", "none.npy"))[0] == 3
 
 
@@ -40,7 +40,7 @@ def test_the_installed_command_is_the_same(tmp_path):
 
 def test_no_colours_in_a_pipe(start):
     assert "\x1b" not in finished(start("fit", "99999x99999", "--buffer", "l1"))[1]
-    assert "\x1b" not in finished(start("explain", "4x4"))[2]
+    assert "\x1b" not in finished(start("explain", "4x4", "--bit", "1"))[2]
 
 
 def in_a_terminal(arguments, environment):

@@ -230,7 +230,7 @@ REFUSED = {
         {"model_type": "olmo"}, {}, "N300",
         "no family for model_type 'olmo'; it has gemma, gemma2, llama, mistral, mixtral, phi3, qwen2, qwen3",
     ),
-    "unknown machine": ({}, {}, "N500", "unknown machine 'N500'; recipe tt_transformers has N150, N300"),
+    "unknown machine": ({}, {}, "N500", "unknown machine 'N500'; did you mean 'N300'?"),
     "missing tensor": (
         {}, {"model.layers.1.mlp.up_proj.weight": None}, "N300",
         "the checkpoint has no tensor 'model.layers.1.mlp.up_proj.weight', which llama.toml: weights:",

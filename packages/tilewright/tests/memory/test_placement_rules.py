@@ -137,7 +137,7 @@ def test_configs():
         MemoryConfigError, match=r"\(height, width\), got \[1, 32, 32\]; use NdShardSpec for other ranks"
     ):
         ShardSpec((2, 2), (1, 32, 32))
-    with pytest.raises(MemoryConfigError, match="unknown shard orientation 'diagonal'; use one of row_major"):
+    with pytest.raises(MemoryConfigError, match="unknown shard orientation 'diagonal'; use one of \"row_major"):
         ShardSpec((2, 2), (32, 32), "diagonal")
     with pytest.raises(MemoryConfigError, match="at least one extent"):
         NdShardSpec([], (2, 2))

@@ -32,10 +32,14 @@ SAMPLES = {
         "tCtAcc:\ttmem_[32b](0x0000.0000) o ((_128,_256),_1,_1):((_65536,_1),_0,_0)",
         "counting_iter(5) o (4,8):(1,4)",
         "UMMA::DescriptorIterator o (_1,_1,_4):(_0,_0,_2)",
-        "cute::ComposedLayout<cute::Swizzle<3, 4, 3>, cute::smem_ptr_flag_bits<16>, cute::Layout<cute::tuple<cute::C<8>,"
-        " cute::_64>, cute::tuple<cute::constant<int, 64>, cute::C<1> > > >",
-        "cute::Tensor<cute::ViewEngine<cute::smem_ptr<__half*> >, cute::ComposedLayout<cute::Swizzle<2, 3, 3>, cute::C<0>,"
-        " cute::Layout<cute::tuple<cute::C<128>, cute::C<32> >, cute::tuple<cute::C<32>, cute::C<1> > > > >",
+        (
+            "cute::ComposedLayout<cute::Swizzle<3, 4, 3>, cute::smem_ptr_flag_bits<16>, cute::Layout<"
+            "cute::tuple<cute::C<8>, cute::_64>, cute::tuple<cute::constant<int, 64>, cute::C<1> > > >"
+        ),
+        (
+            "cute::Tensor<cute::ViewEngine<cute::smem_ptr<__half*> >, cute::ComposedLayout<cute::Swizzle<2, 3, 3>,"
+            " cute::C<0>, cute::Layout<cute::tuple<cute::C<128>, cute::C<32> >, cute::tuple<cute::C<32>, cute::C<1> > > > >"
+        ),
         "tensor<ptr<f16, smem, align<1024>> o S<3,4,3> o 0 o (64,8):(8,1)>",
         "tensor<ptr<bf16, smem, align<1024>, S<3,4,3>> o ((64,16),1,(4,2),2):((64,1),0,(16,4096),8192)>",
         "tensor<ptr<f32, gmem, align<16>> o (?,?{div=128}):(?{i64},1)>",
@@ -99,8 +103,8 @@ SAMPLES = {
         ),
         "gl.PaddedSharedLayout.with_identity_for([[64, 8]], [16, 64], [1, 0])",
         (
-            "part = gl.DistributedLinearLayout(reg_bases=[[0, 1], [8, 0]], lane_bases=[[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]],"
-            " warp_bases=[[16, 0], [0, 8]], block_bases=[], shape=[32, 16])"
+            "part = gl.DistributedLinearLayout(reg_bases=[[0, 1], [8, 0]], block_bases=[], shape=[32, 16],"
+            " lane_bases=[[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp_bases=[[16, 0], [0, 8]])"
         ),
     ],
     "axe": [
@@ -130,6 +134,16 @@ SAMPLES = {
         "{[0-0 - 7-0], [0-1 - 1-1]}",
     ],
     "onednn": ["aBcd16b", "nChw16c"],
+    "sharding": [
+        "{devices=[4,2]<=[2,4]T(1,0)}",
+        "{devices=[2,1,4]<=[8] last_tile_dim_replicate}",
+        "{devices=[2,2,2]0,1,2,3,4,5,6,7 last_tile_dims={manual, replicated}}",
+        "Mesh('x': 2, 'y': 4) {replicated}",
+        '#sdy.sharding<mesh<["x"=8,"y"=2]>, [{"x":(2)4}, {?}p1], replicated={"y"}>',
+        "NamedSharding(mesh=Mesh('x': 2, 'y': 4, axis_types=(Auto, Auto)), spec=P('x', None), memory_kind=device)",
+        "SingleDeviceSharding(device=CpuDevice(id=3), memory_kind=device)",
+        "DTensorSpec(mesh=DeviceMesh((dp=2, tp=4), 'cuda'), placements=(Shard(dim=0), Replicate()))",
+    ],
 }
 NAMELESS = {"onednn": (2, 32, 3, 5), "mosaic": (128, 128), "tvm": (8, 64)}
 UNKNOWN = [
@@ -165,7 +179,7 @@ def test_every_notation_has_samples():
             assert found == notation or {found, notation} == {"tilewright", "cute"}, text
 
 
-@pytest.mark.parametrize("notation", NOTATIONS)
+@pytest.mark.parametrize("notation", SAMPLES)
 def test_an_unknown_attribute_is_refused_or_named(notation):
     for text in SAMPLES[notation]:
         for at in places(text):

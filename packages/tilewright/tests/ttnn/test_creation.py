@@ -177,7 +177,7 @@ def test_parts_are_joined_and_cut_out(device):
     [
         (lambda: ttnn.Tile(32), tw.MemoryConfigError, r"expected a tile of two positive extents.*got 32"),
         (lambda: ttnn.Tile("32x32"), tw.MemoryConfigError, r"expected a tile of two positive extents.*got '32x32'"),
-        (lambda: ttnn.StorageType["BORROWED"], tw.MemoryConfigError, r"did you mean 'BORROWED_HOST'\?"),
+        (lambda: ttnn.StorageType["BORROWED"], tw.MemoryConfigError, r"did you mean StorageType.BORROWED_HOST\?"),
         (lambda: ttnn.DataType["bf16"], tw.MemoryConfigError, "DataType has no bf16, its members are BFLOAT16"),
         (lambda: ttnn.StorageType(17), tw.MemoryConfigError, 'unknown storage type 17; use one of "host"'),
         (lambda: ttnn.ShardOrientation("diagonal"), tw.MemoryConfigError, "unknown shard orientation 'diagonal'"),

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from ..copying import Array
 from ..errors import LayoutError
-from ..layout import Layout, LayoutLike, Linear, as_integer, chunks, product_each
+from ..layout import ComposedLayout, Layout, LayoutLike, Linear, as_integer, chunks, product_each
 from ..tensor import View
 
 Access: TypeAlias = "LayoutLike | View | ArrayLike"  # the offsets that each thread touches
@@ -139,7 +139,11 @@ def _count_elements(memory: Access, threads: Threads, caller: str) -> Access:
         if tuple(threads.outputs.values()) != extents:
             raise LayoutError(f"{caller}: the threads' map is to {threads.outputs}, got memory of extents {extents}")
         coordinates = list(table.values())
-    elif isinstance(threads, LayoutLike) and threads.axes and {*threads.axes} <= {f"E{k}" for k in range(len(extents))}:
+    elif (
+        isinstance(threads, (Layout, ComposedLayout))
+        and threads.axes
+        and {*threads.axes} <= {f"E{k}" for k in range(len(extents))}
+    ):
         parts = [threads.project(f"E{k}") if f"E{k}" in threads.axes else None for k in range(len(extents))]
         tables = [0 if part is None else _layout_offsets(part, caller)[0] for part in parts]
         coordinates = [np.asarray(part) for part in tables]
@@ -164,9 +168,9 @@ def _register_table(threads: Linear, caller: str) -> dict[str, Array]:
     if (count := prod(sizes.values())) > MAX_OFFSETS:
         raise LayoutError(f"{caller}: the threads have {count} elements; an access has at most {MAX_OFFSETS}")
     number = np.arange(sizes["lane"] * sizes["warp"])[:, None]
-    inputs = {"lane": number % sizes["lane"], "warp": number // sizes["lane"], "block": np.zeros_like(number)}
-    inputs["register"] = np.arange(sizes["register"])[None]
-    table = threads(**{name: inputs[name] for name in threads.inputs})
+    parts = {"lane": number % sizes["lane"], "warp": number // sizes["lane"], "block": np.zeros_like(number)}
+    parts["register"] = np.arange(sizes["register"])[None]
+    table = threads(**{name: parts[name] for name in threads.inputs})
     return {name: np.broadcast_to(values, (len(number), sizes["register"])) for name, values in table.items()}
 
 

@@ -477,8 +477,9 @@ def find_remedy(
 ) -> Certificate:
     """Return the swizzle that frees an access of bank conflicts, or else padding that does, or else the best of them.
 
-    The parameters are as in `bank_conflicts`. A swizzle that `memory` has is replaced. Padding is tried after the rows
-    of a strided layout, the longest first. At most `MAX_REMEDIED` elements are searched.
+    `memory`, `threads`, `itemsize`, `vector`, `instruction` and `machine` are as in `bank_conflicts`. A swizzle that
+    `memory` has is replaced. Padding is tried after the rows of a strided layout, the longest first. At most
+    `MAX_REMEDIED` elements are searched.
 
     >>> from tilewright import Layout
     >>> memory = Layout((32, 32), (32, 1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -160,8 +160,7 @@ def _list_warps(report: BankReport, warps: tuple[BankReport, ...]) -> Iterator[F
         return
     for number, warp in enumerate(warps[:_MAX_WARPS]):
         counted = f"{warp.wavefronts} wavefronts in {count_of(warp.instructions, 'instruction')}"
-        tone = "good" if warp.conflict_free else "bad"
-        yield Fact(f"warp {number}", f"{replace(warp, assumption='')}, {counted}", tone)
+        yield Fact(f"warp {number}", f"{replace(warp, assumption='')}, {counted}", _judge(warp.conflict_free))
     clashing = sum([not warp.conflict_free for warp in warps])
     counted = f"{report.wavefronts} wavefronts, without conflicts {report.ideal}"
     yield Fact("all warps", f"{clashing} of {len(warps)} with conflicts, {counted}")
@@ -170,11 +169,15 @@ def _list_warps(report: BankReport, warps: tuple[BankReport, ...]) -> Iterator[F
 def _list_remedy(remedy: Certificate, fixed: LayoutLike | None, memory: LayoutLike) -> Iterator[Fact]:
     from ..views import Fact
 
-    tone = "good" if remedy.is_conflict_free else "bad"
+    tone = _judge(remedy.is_conflict_free)
     yield Fact("remedy", str(remedy.remedy) if fixed is None else str(fixed), tone)
     yield Fact("certificate", f"{remedy}; counted again: {'confirmed' if remedy.verify() else 'not so'}", tone)
     if fixed is not None and fixed.cosize != memory.cosize:
         yield Fact("memory with it", f"{fixed.cosize} elements instead of {memory.cosize}")
+
+
+def _judge(is_conflict_free: bool) -> Literal["good", "bad"]:
+    return "good" if is_conflict_free else "bad"
 
 
 def _report_data(report: BankReport) -> dict[str, Any]:

@@ -87,7 +87,8 @@ def command(
     from ..memory import TensorSpec, explain, explain_address
 
     what = read_text(what)
-    subject = parse_subject(what, options, text_shape) if text_shape is not None or is_text(what) else None
+    has_text = text_shape is not None or is_text(what)
+    subject: Any = parse_subject(what, options, text_shape) if has_text else None  # a spec, or what has `explain`
     if subject is None and not names_file(what):
         parse_shape(what)  # before the options: where there is nothing to explain, they do not matter
     if getattr(subject, "notation", "") == "error":

@@ -316,7 +316,7 @@ class Machine:
         words = {machine: [machine, *table.also] for machine, table in recipe.devices.items()}
         machines = {canonical_word(word): machine for machine in words for word in words[machine]}
         if canonical_word(name) not in machines:
-            hint = suggest(name, chain(*words.values()), f"recipe {recipe.name} has {', '.join(recipe.devices)}")
+            hint = suggest(name, [*chain(*words.values())], f"recipe {recipe.name} has {', '.join(recipe.devices)}")
             raise FormatError(f"unknown machine {name!r}; {hint}")
         machine = machines[canonical_word(name)]
         table = recipe.devices[machine]

@@ -539,7 +539,7 @@ def find_items(items: Sequence[ConversionItem], pattern: str) -> list[Conversion
         if matches := [item for item in items if test(item.name) or test(item.slot.file)]:
             return matches
     names = [item.name for item in items]
-    hint = suggest(pattern, names, f"there are {', '.join(names[:8]) or 'none'}", 0.4)
+    hint = suggest(pattern, names, f"there are {', '.join(names[:8]) or 'none'}")
     raise FormatError(f"no tensor is called {pattern!r}; {hint}")
 
 

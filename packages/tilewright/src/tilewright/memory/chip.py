@@ -104,11 +104,10 @@ class Chip:
         ('wormhole_n300', 'wormhole_n300', CoreCoord(x=8, y=9))
         """
         path = _chip_files().get(canonical_word(name))
-        added = load_plugin("chips", name, Chip) if path is None else None
-        if path is None and added is None:
+        chip = load_plugin("chips", name, Chip) if path is None else cls.read(path)
+        if not isinstance(chip, Chip):
             otherwise = f"use one of {', '.join(chip_names())}, or read your own description with Chip.read(path)"
             raise MemoryConfigError(f"unknown chip {name!r}; {suggest(name, chip_names(aliases=True), otherwise)}")
-        chip = added if path is None and isinstance(added, Chip) else cls.read(path)
         return replace(chip, dispatch=dispatch, harvested=chip.harvested if harvested is None else harvested)
 
     @classmethod

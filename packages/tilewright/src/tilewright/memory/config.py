@@ -11,7 +11,7 @@ from math import lcm, prod
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from .._integers import ceil_div, round_up
-from .._text import canonical_word, format_extents, suggest
+from .._text import canonical_word, find_nearest, format_extents, suggest
 from ..display import Drawable
 from ..errors import MemoryConfigError
 from ..layout import as_integer
@@ -26,8 +26,9 @@ def _describe_missing(cls: Any, name: object) -> str:
     members = list(cls.__members__)
     spelled = canonical_word(str(name)).upper()
     parts = [member for member in sorted(members, key=len, reverse=True) if member in spelled or spelled in member]
-    hint = suggest(spelled, members, f"did you mean {parts[0]!r}?" if parts else "use one of them")
-    return f"{cls.__name__} has no {name}, its members are {', '.join(members)}; {hint}"
+    near = spelled if spelled in members else find_nearest(spelled, members) or next(iter(parts), None)
+    hint = "" if near is None else f"; did you mean {cls.__name__}.{near}?"
+    return f"{cls.__name__} has no {name}, its members are {', '.join(members)}{hint}"
 
 
 class HelpfulEnum(EnumMeta):
@@ -35,7 +36,7 @@ class HelpfulEnum(EnumMeta):
 
     def __getitem__(cls: type[_AnyMember], name: str) -> _AnyMember:
         try:
-            return EnumMeta.__getitem__(cls, canonical_word(str(name)).upper())
+            return EnumMeta.__getitem__(cls, name)
         except KeyError:
             raise MemoryConfigError(_describe_missing(cls, name)) from None
 
@@ -43,8 +44,8 @@ class HelpfulEnum(EnumMeta):
         if name.startswith("_"):
             raise AttributeError(name)
         members: dict[str, Any] = dict(cls.__members__)
-        if (known := canonical_word(name).upper()) in members:
-            return members[known]
+        if name in members:
+            return members[name]
         raise AttributeError(_describe_missing(cls, name))
 
 
@@ -68,8 +69,9 @@ class NamedEnum(Enum, metaclass=HelpfulEnum):
         if isinstance(name, str) and (known := canonical_word(name).upper()) in cls.__members__:
             return cls[known]
         names = [member.lower() for member in cls.__members__]
+        listed = ", ".join([f'"{each}"' for each in names])
         label = re.sub(r"(?<!^)(?=[A-Z])", " ", cls.__name__).lower()  # such as "buffer type"
-        raise MemoryConfigError(f"unknown {label} {value!r}; {suggest(name, names)}")
+        raise MemoryConfigError(f"unknown {label} {value!r}; {suggest(name, names, f'use one of {listed}')}")
 
     @classmethod
     def _missing_(cls, value: Any) -> Any:

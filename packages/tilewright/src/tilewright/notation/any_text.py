@@ -114,7 +114,7 @@ class ParsedText(Drawable):
 
         >>> text = "#ttnn.ttnn_layout<(d0) -> (d0), <1>, memref<1x8xf32, #dram>, <interleaved>>"
         >>> parse(text, shape=(8,)).spec
-        TensorSpec((8,), 'float32')
+        TensorSpec((8,), 'float32', 'row_major')
         """
         subject = self.subject
         if isinstance(subject, TensorSpec):
