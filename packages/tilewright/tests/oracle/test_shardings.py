@@ -1,20 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """JAX and PyTorch as oracles of shardings: what random ones print is read, and every device holds the same part.
 
-Neither fits in the environment of `make oracle`, whose ttnn wants an older NumPy; in one with jax, or torch, of your own:
+Neither fits in the environment of `make oracle`, whose ttnn wants an older NumPy. In an environment of your own with
+jax, or torch, in packages/tilewright:
 
     XLA_FLAGS=--xla_force_host_platform_device_count=16 TT_METAL_MOCK_CLUSTER_DESC_PATH=none \\
-        python -m pytest -q packages/tilewright/tests/oracle/test_shardings.py
+        python -m pytest -q tests/oracle/test_shardings.py
+    XLA_FLAGS=--xla_force_host_platform_device_count=8 python -m tests.oracle.test_shardings
+
+The second records what JAX says about a few random ones, for tests/notation/test_shardings.py.
 """
 
+import json
 import random
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tilewright import LayoutError
 from tilewright.notation import parse_sharding
 
 CASES = 2000
+RECORDED = 150
+GOLDEN = Path(__file__).parents[1] / "golden" / "notations" / "jax_shardings.json"
 
 
 def random_factors(rng, count):
@@ -24,6 +33,10 @@ def random_factors(rng, count):
         factors.append(rng.choice([n for n in range(2, count + 1) if count % n == 0]))
         count //= factors[-1]
     return tuple(factors)
+
+
+def random_count(jax, rng):
+    return rng.choice([n for n in (1, 2, 4, 6, 8, 12, 16) if n <= len(jax.devices())])
 
 
 def plain(slices, shape):
@@ -40,7 +53,7 @@ def random_named(jax, rng):
     from jax._src.lib.mlir import ir
     from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
-    sizes = random_factors(rng, rng.choice([1, 2, 4, 6, 8, 12, 16]))
+    sizes = random_factors(rng, random_count(jax, rng))
     names = tuple(rng.sample(["x", "y", "z", "w", "data", "model.0", "tp_1"], len(sizes)))
     devices = jax.devices()[: int(np.prod(sizes))]
     if rng.random() < 0.3:
@@ -70,7 +83,7 @@ def random_named(jax, rng):
     spelled = ", ".join([f'"{name}"={size}' for name, size in zip(names, sizes, strict=True)])
     with mlir.make_ir_context(), ir.Location.unknown():
         shardy = str(sharding._to_sdy_sharding(rank).build({}))
-    texts = [repr(sharding)]
+    texts = [repr(sharding), f"{mesh} {sharding.spec}", repr(NamedSharding(mesh.abstract_mesh, sharding.spec))]
     if not unreduced:
         texts.append(str(sharding._to_xla_hlo_sharding(rank)))
         spec = str(sharding.spec)
@@ -84,10 +97,10 @@ def random_named(jax, rng):
 
 def random_tiles(jax, rng):
     """Return the text of a random GSPMDSharding, the shape of a tensor, and the part of each device."""
-    from jax._src.sharding_impls import GSPMDSharding
     from jax._src.lib import xla_client
+    from jax._src.sharding_impls import GSPMDSharding
 
-    count = rng.choice([1, 2, 4, 6, 8, 12, 16])
+    count = random_count(jax, rng)
     extents = random_factors(rng, count) or (1,)
     order = rng.sample(range(len(extents)), len(extents))
     tiles = list(random_factors(rng, count))
@@ -116,7 +129,7 @@ def random_tiles(jax, rng):
     else:
         held = GSPMDSharding(tuple(devices), sharding).devices_indices_map(tuple(shape))
         parts = {device.id: plain(slices, shape) for device, slices in held.items()}
-    return [str(sharding)], shape, parts, list(range(count))
+    return [str(sharding), repr(GSPMDSharding(tuple(devices), sharding))], shape, parts, list(range(count))
 
 
 def random_parts(jax, rng):
@@ -124,7 +137,7 @@ def random_parts(jax, rng):
     from jax._src.lib import xla_client
     from jax._src.sharding_impls import GSPMDSharding
 
-    sizes = random_factors(rng, rng.choice([4, 6, 8, 12, 16]))
+    sizes = random_factors(rng, max(4, random_count(jax, rng)))
     count, rank = int(np.prod(sizes)), rng.randint(1, 3)
     pieces = []
     for name, size in zip("abcd", sizes, strict=False):
@@ -157,19 +170,32 @@ def random_case(jax, rng):
     return rng.choice([random_named, random_named, random_tiles, random_parts])(jax, rng)
 
 
-def check(text, shape, parts, numbers):
+def known_mesh(text, count):
+    """Return a text that states its devices: one that is replicated on `count` ones may not."""
     sharding = parse_sharding(text)
-    if sharding.numbers == () and "replicated" in sharding.besides:
-        sharding = parse_sharding(f"Mesh('x': {len(parts)}) {text}")
-    expected = {numbers[k]: part for k, part in parts.items()} if "device_ids=array" in text else parts
+    is_unknown = sharding.numbers == () and "replicated" in sharding.besides
+    return f"Mesh('x': {count}) {text}" if is_unknown else text
+
+
+def held_by(text, parts, numbers):
+    """Return the part of each device by the number that the text has for it."""
+    return {numbers[k]: part for k, part in parts.items()} if "device_ids=array" in text else parts
+
+
+def check(text, shape, parts, numbers):
+    """Check the part of every device, and return the sharding and the parts."""
+    sharding, expected = parse_sharding(known_mesh(text, len(parts))), held_by(text, parts, numbers)
     found = {device: plain(slices, shape) for device, slices in sharding.windows(shape).items()}
     assert found == expected, (text, shape)
-    return sharding
+    return sharding, expected
 
 
 def check_layout(sharding, shape, parts):
-    """Check on every device one element that it holds: the layout says so, too."""
-    layout = sharding.layout(shape)
+    """Check one element of each device, if strides can express which device has which part."""
+    try:
+        layout = sharding.layout(shape)
+    except LayoutError:
+        return False
     for device, part in parts.items():
         if all(start < stop for start, stop in part):
             held = layout(*[stop - 1 for _, stop in part]) if part else layout()
@@ -177,18 +203,21 @@ def check_layout(sharding, shape, parts):
                 [place.device for place in held] if isinstance(held, (tuple, list, set, frozenset)) else [held.device]
             )
             assert device in holders, (str(sharding), shape, str(layout))
+    return True
 
 
 def test_jax_and_xla_agree():
     jax = pytest.importorskip("jax", reason="the jax package is not installed")
     rng = random.Random(42)
-    count = 0
+    count = layouts = 0
     for _ in range(CASES):
         texts, shape, parts, numbers = random_case(jax, rng)
         for text in texts:
-            check(text, shape, parts, numbers)
+            sharding, held = check(text, shape, parts, numbers)
+            layouts += check_layout(sharding, shape, held)
             count += 1
-    print(count, "texts")
+    print(f"{count} texts, {layouts} layouts")
+    assert layouts > count // 2
 
 
 def test_dtensor_agrees():
@@ -235,3 +264,24 @@ def test_dtensor_agrees():
                     assert found[rank] == part, (text, shape, rank)
                 else:  # torch puts an empty part at the end of the tensor
                     assert [b - a for a, b in found[rank]] == [b - a for a, b in part], (text, shape, rank)
+
+
+def record(path):
+    """Write random shardings as JAX prints them, a shape for each, and the part of each device."""
+    import jax
+
+    rng = random.Random(7)
+    cases = []
+    while len(cases) < RECORDED:
+        texts, shape, parts, numbers = random_case(jax, rng)
+        for text in texts:
+            held = sorted(held_by(text, parts, numbers).items())
+            case = {"text": known_mesh(text, len(parts)), "shape": shape, "parts": held}
+            if len(parts) > 1 and case not in cases:
+                cases.append(case)
+    lines = ",\n  ".join([json.dumps(case, separators=(",", ":")) for case in cases])
+    path.write_text(f'{{"jax": "{jax.__version__}", "cases": [\n  {lines}\n]}}\n', encoding="utf-8")
+
+
+if __name__ == "__main__":
+    record(GOLDEN)

@@ -34,10 +34,11 @@ _TTNN = re.compile(
 
 
 _SHARDING = re.compile(
-    r"\s*(?:(?:[a-z][\w.]*)?shardings?\s*[=:]\s*[\"{#N]|\"?\{\s*(?:\{\s*)?(?:devices\s*=|replicated|maximal|manual|unknown|mesh\s*\[)"
-    r"|#?sdy\.|(?:jax\.)?(?:sharding\.)?(?:(?:Named|GSPMD|SingleDevice)Sharding|(?:Abstract|Device)?Mesh|P(?:artitionSpec)?"
-    r"|DTensor(?:Spec)?|Spec)\s*\(|[\[(]\s*(?:(?:_?Strided)?Shard|Replicate|Partial|_?S)\s*\(|[\[(]\s*R\s*[\],)]"
-    r"|(?:Shard|Replicate)\s*\()"
+    r"\s*(?:(?:[a-z][\w.]*)?shardings?\s*[=:]\s*[\"{#N]"
+    r"|\"?\{\s*(?:\{\s*)?(?:devices\s*=|replicated|maximal|manual|unknown|unreduced|mesh\s*\[)|#?sdy\."
+    r"|(?:jax\.)?(?:sharding\.)?(?:(?:Named|GSPMD|SingleDevice)Sharding|(?:Abstract|Device)?Mesh|P(?:artitionSpec)?)\s*\("
+    r"|(?:jax\.make|init_device)_mesh\s*\(|(?:DTensor(?:Spec)?|Spec)\s*\("
+    r"|[\[(]\s*(?:(?:_?Strided)?Shard|Replicate|Partial|_?S)\s*\(|[\[(]\s*R\s*[\],)]|(?:Shard|Replicate)\s*\()"
 )
 
 

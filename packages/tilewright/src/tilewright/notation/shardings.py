@@ -372,6 +372,7 @@ _PREFIX = re.compile(r"(?:[A-Za-z_][\w.]{0,60})?shardings?\s*[=:]\s*", re.ASCII)
 _HLO = re.compile(r"\{\s*(?:devices|maximal|replicated|manual|unknown|unreduced|mesh|\{)")
 _STATE = re.compile(r"(replicated|manual|unknown|unreduced)(?!\w)|(?:maximal\s+)?device\s*=")
 _ATTRIBUTE = re.compile(r"(shard_as\s+\d{1,9}|shard_like\s+\d{1,9})|metadata\s*=")
+_ATTRIBUTES = re.compile(r"\{(?=\s*[a-z]\w*\.\w+\s*=)", re.ASCII)
 _BRACKET = re.compile(r"[\[(]")
 _KINDS = re.compile(r"replicated|manual|unreduced")
 _AXIS = re.compile(r"\"([^\"\s]{1,100})\"|'([^'\s]{1,100})'|([A-Za-z_][\w.-]{0,99})", re.ASCII)
@@ -414,7 +415,7 @@ class _ShardingReader:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.cursor = TextCursor(re.sub(r'\\+(?:22|")', '"', text), "a sharding")  # quotes in a string of MLIR
+        self.cursor = TextCursor(re.sub(r'(?<!\\)\\+(?:22|")', '"', text), "a sharding")  # quotes in a string of MLIR
         self.symbols: dict[str, _MeshText] = {}
 
     def read(self) -> DeviceSharding:
@@ -431,7 +432,7 @@ class _ShardingReader:
         meshes = [item for item in found if isinstance(item, _MeshText)]
         drafts = [item for item in found if isinstance(item, _Draft)]
         if len(drafts) != 1 or len(meshes) > 1:
-            counts = f"{count_of(len(drafts), 'sharding')} and {count_of(len(meshes), 'mesh')}"
+            counts = f"{count_of(len(drafts), 'sharding')} and {len(meshes)} {'mesh' if len(meshes) == 1 else 'meshes'}"
             _refuse(f"expected one sharding, and its mesh, such as {_EXAMPLES}; this text has {counts}")
         return self._finish(drafts[0], meshes[0] if meshes else None)
 
@@ -464,7 +465,10 @@ class _ShardingReader:
         if cursor.accept("sdy.mesh"):
             symbol = self._read_symbol()
             cursor.expect("=", "<")
-            self.symbols[symbol] = self._read_axes(">")
+            mesh = self._read_axes(">")
+            if cursor.match(_ATTRIBUTES):  # JAX repeats the axes in {stablehlo.mesh = ...}
+                mesh = mesh._replace(besides=(*mesh.besides, *cursor.items("}", cursor.raw)))
+            self.symbols[symbol] = mesh
             return None
         if cursor.accept("#sdy.sharding_per_value"):
             cursor.expect("<", "[")
@@ -540,7 +544,10 @@ class _ShardingReader:
         extents = cursor.integers("[", "]")
         order = cursor.integers("(", ")") if cursor.accept("T") else tuple(range(len(extents)))
         if _count_devices(extents) != count or sorted(order) != list(range(len(extents))):
-            _refuse(f"{format_extents(extents)} devices in the order {list(order)} are not {count} devices")
+            _refuse(
+                f"expected extents of {count_of(count, 'device')} after <=, and their positions once each after T, got"
+                f" {list(extents)} and {list(order)}"
+            )
         return extents, order
 
     def _read_device(self) -> int:
@@ -780,7 +787,11 @@ def _refuse(problem: str) -> NoReturn:
 
 
 def _only(drafts: list[_Draft]) -> _Draft:
-    return drafts[0] if len(drafts) == 1 else _refuse(f"this text has those of {len(drafts)} values; paste one of them")
+    return (
+        drafts[0]
+        if len(drafts) == 1
+        else _refuse(f"this text has shardings of {len(drafts)} values; paste one of them")
+    )
 
 
 def _flatten(value: object) -> tuple[tuple[int, ...], tuple[int, ...]]:
