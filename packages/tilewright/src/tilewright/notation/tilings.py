@@ -563,7 +563,7 @@ _VPAD = re.compile(
     r'\((\d{1,9}),\s*(\d{1,9})\)(?:,\s*(-2,\s*-1|-1|-2))?"?\s*>?\s*',
     re.ASCII,
 )
-_SUBLANES, _LANES = 8, 128
+_ROWS, _COLUMNS = 8, 128  # of a register
 
 
 @dataclass(frozen=True)
@@ -575,8 +575,8 @@ class VectorLayout:
     counted from the end, that the vector does not have itself.
 
     >>> vector = parse_vpad('#tpu.vpad<"16,{0,0},(16,128)">')
-    >>> print(vector, vector.layout((32, 256))(17, 130))
-    #tpu.vpad<"16,{0,0},(16,128)"> Place(part=1, vreg=3, lane=2)
+    >>> print(vector, vector.layout((32, 256))(19, 130))
+    #tpu.vpad<"16,{0,0},(16,128)"> Place(part=1, sublane=1, vreg=3, lane=2)
     """
 
     bits: int
@@ -589,10 +589,10 @@ class VectorLayout:
         """The digits of a row and of a column within a register, the fastest first: extents, and where they go."""
         packing, sublanes = 32 // self.bits, Place(sublane=1)
         if self.tile[0] == 1:  # whole rows, one after the other
-            return [], [(_LANES, Place(lane=1)), (packing, Place(part=1)), (_SUBLANES, sublanes)]
+            return [], [(_COLUMNS, Place(lane=1)), (packing, Place(part=1)), (_ROWS, sublanes)]
         high = self.tile[0] // packing
         rows = [(packing, Place(part=1)), (high, sublanes)]
-        return rows, [(_LANES, Place(lane=1)), (_SUBLANES // high, sublanes * high)]
+        return rows, [(_COLUMNS, Place(lane=1)), (_ROWS // high, sublanes * high)]
 
     @property
     def besides(self) -> list[str]:
@@ -657,9 +657,9 @@ def parse_vpad(text: str) -> VectorLayout:
         raise FileFormatError(f"a TPU layout: elements have 1, 2, 4, 8, 16 or 32 bits, got {bits}")
     packing = 32 // bits
     rows = high // packing
-    if not (wide % (_LANES * packing) == 0 < wide if high == 1 else wide == _LANES):
+    if not (wide % (_COLUMNS * packing) == 0 < wide if high == 1 else wide == _COLUMNS):
         raise FileFormatError(
-            f"a TPU layout: tiles are N x {_LANES} or 1 x N * {_LANES * packing}, got {high} x {wide}"
+            f"a TPU layout: tiles are N x {_COLUMNS} or 1 x N * {_COLUMNS * packing}, got {high} x {wide}"
         )
     if high > 1 and (high % packing or rows not in (1, 2, 4, 8)):
         raise FileFormatError(
