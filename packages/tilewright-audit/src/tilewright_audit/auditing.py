@@ -13,7 +13,7 @@ from tilewright._files import as_path
 from tilewright.errors import FileFormatError
 from tilewright.files import FilePath, SourceFile, as_source_file
 from tilewright.memory import Chip, ChipLike
-from tilewright.notation import parse_ttnn
+from tilewright.notation import find_errors, parse_ttnn
 
 from .database import is_database
 from .report import AuditReport
@@ -36,6 +36,7 @@ _IR = re.compile(rb"#ttnn\.\w|#ttcore\.\w|#tt\.\w|!ttcore\.\w|\bfunc\.func\b|\bt
 _VALUE = re.compile(
     rb"\b(?:Tensor|TensorSpec|MemoryConfig|ShardSpec|NdShardSpec|CoreRangeSet|Shape|Tile)[({]|Tile with"
 )
+_ERROR = re.compile(rb"TT_(?:FATAL|THROW|ASSERT)")
 _RANGES = re.compile(rb"\{\[(?:\d+-\d+ - |\(x=)")
 
 
@@ -63,12 +64,12 @@ def find_input_kind(path: FilePath | SourceFile) -> InputKind:
     start = head.removeprefix(_MARK).lstrip()
     if start[:1] in (b"{", b"["):
         return _kind_of_brackets(file, start)
-    kind = _search(file)
+    kind = _search(file) or ("text" if find_errors(head.decode("utf-8", "replace")).errors else None)
     if kind is None:
         raise FileFormatError(
             f"cannot audit {file.path}: {_describe_start(head)}; expected a graph report or NoC trace"
-            " (JSON), a database of ttnn-visualizer, IR of tt-mlir, or a text with values that ttnn printed, such as"
-            " MemoryConfig(...)"
+            " (JSON), a database of ttnn-visualizer, IR of tt-mlir, or a text with errors of ttnn, such as TT_FATAL, or"
+            " values that it printed, such as MemoryConfig(...)"
         )
     return kind
 
@@ -108,7 +109,7 @@ def _search(file: SourceFile) -> InputKind | None:
         text = rest + file.read(at, min(_CHUNK, file.size - at))
         places = [
             (match.start(), kind)
-            for pattern, kind in ((_IR, "IR"), (_VALUE, "text"), (_RANGES, "text"))
+            for pattern, kind in ((_IR, "IR"), (_VALUE, "text"), (_RANGES, "text"), (_ERROR, "text"))
             if (match := pattern.search(text))
         ]
         if places:

@@ -21,6 +21,7 @@ from tilewright._files import as_path
 from tilewright.errors import FileFormatError
 from tilewright.files import FilePath, SourceFile
 from tilewright.findings import Severity
+from tilewright.notation import find_errors
 
 from .findings import AuditFinding, scope_note
 from .graph_report import ReportNode, as_integer, parse_graph
@@ -248,7 +249,9 @@ def find_failures(database: ReportDatabase) -> Iterator[AuditFinding]:
     for row in database.read_rows("errors"):
         name, words = str(row.get("operation_name") or ""), " ".join(str(row.get("error_message") or "").split())
         message = f"{name} raised {row.get('error_type')}: {words[:_MAX_MESSAGE]}{'...' * (len(words) > _MAX_MESSAGE)}"
-        yield AuditFinding("failed call", message, call=name, recorded=as_integer(row.get("operation_id")))
+        why = next(iter(find_errors(words, is_message=True).errors), AuditFinding("", ""))
+        place = as_integer(row.get("operation_id"))
+        yield AuditFinding("failed call", message, Severity.ERROR, why.reason, why.remedy, call=name, recorded=place)
     for row in chain(*map(database.read_rows, _COMPARISONS)):
         if str(row.get("matches")).lower() in ("1", "true"):  # a number, or a text of Python or C++
             continue

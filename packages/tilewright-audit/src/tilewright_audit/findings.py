@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tilewright.findings import Finding, Severity
+from tilewright.notation import ExplainedError
 
 # Likely causes come before their consequences.
 KINDS = (
@@ -61,6 +62,17 @@ class AuditFinding(Finding):
     tensor: str = ""
     recorded: int | str | None = None
     expected: int | str | None = None
+
+
+def explain_failure(error: ExplainedError, line: int) -> AuditFinding:
+    """Return the finding that a text has an `error` of ttnn on a `line`.
+
+    >>> from tilewright.notation import explain_error
+    >>> print(explain_failure(explain_error("Kt (16) must be divisible by in0_block_w (5)").errors[0], 7))
+    error: failed call: line 7: in0_block_w = 5 does not divide Kt = 16: 1 is left over.
+    """
+    message = f"line {line}: {error.message}"
+    return AuditFinding("failed call", message, error.severity, error.reason, error.remedy, recorded=line)
 
 
 def scope_note(message: str, remedy: str = "") -> AuditFinding:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Audit compiler IR, and values printed by ttnn in a log: shape rules and the placement rules of a chip."""
+"""Audit compiler IR, and a log with errors and values that ttnn printed: the rules of shapes and of a chip."""
 
 from __future__ import annotations
 
@@ -22,9 +22,17 @@ from tilewright.memory import (
     TensorSpec,
     placement_violations,
 )
-from tilewright.notation import LayoutUse, MlirLayout, TtnnText, find_layouts, find_ttnn_values, parse_ttnn
+from tilewright.notation import (
+    LayoutUse,
+    MlirLayout,
+    TtnnText,
+    find_errors,
+    find_layouts,
+    find_ttnn_values,
+    parse_ttnn,
+)
 
-from .findings import AuditFinding, scope_note
+from .findings import AuditFinding, explain_failure, scope_note
 from .report import AuditReport, shorten
 from .reshards import ReshardPlanner, SeenReshard
 
@@ -186,7 +194,7 @@ _PASTED = Path("text")
 
 
 def audit_text(text: str, chip: Chip | None = None) -> AuditReport:
-    """Return the audit of a `text` with values that ttnn printed: each value, and whether a `chip` can hold it.
+    """Return the audit of a `text`: its errors of ttnn, the values that ttnn printed, and whether a `chip` holds them.
 
     >>> config = (
     ...     "MemoryConfig(memory_layout=TensorMemoryLayout::HEIGHT_SHARDED,buffer_type=BufferType::L1,shard_spec="
@@ -204,8 +212,7 @@ def audit_text(text: str, chip: Chip | None = None) -> AuditReport:
     if whole is not None:
         audit.add(1, whole)
     else:
-        for _, line, value in _number_lines(text, 1):
-            audit.add(line, value)
+        audit.read(text, 1, len(text), is_whole=True)
     return audit.build(_PASTED, text[:80])
 
 
@@ -223,45 +230,52 @@ def audit_text_file(path: Path, chip: Chip | None = None) -> AuditReport:
         text = file.read(0, file.size).decode("utf-8-sig", "replace")
         return replace(audit_text(text, chip), path=Path(path))
     audit = _TextAudit(chip)
-    for line, value in _find_in_pieces(file):
-        audit.add(line, value)
+    for text, line, stop in _read_pieces(file):
+        audit.read(text, line, stop)
     return audit.build(Path(path), str(path))
 
 
-def _find_in_pieces(file: SourceFile) -> Iterator[tuple[int, TtnnText]]:
-    """Yield the values of a long text with their lines; one that may go on in the next piece is looked at with it."""
+def _read_pieces(file: SourceFile) -> Iterator[tuple[str, int, int]]:
+    """Yield the pieces of a long text, with their first line, and where the next one begins, which is with it."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     text, line = "", 1
     for start in range(0, file.size, _CHUNK):
         size = min(_CHUNK, file.size - start)
         is_last = start + size == file.size
         text += decoder.decode(file.read(start, size), final=is_last)
-        stop = len(text) if is_last else max(0, len(text) - _LONGEST)
-        for at, number, value in _number_lines(text, line):
-            if at >= stop:
-                break
-            yield number, value
+        stop = len(text)
+        if not is_last:  # where a line begins, if it can be
+            stop = max(0, stop - _LONGEST)
+            stop = text.rfind("\n", 0, stop) + 1 or stop
+        yield text, line, stop
         line += text.count("\n", 0, stop)
         text = text[stop:]
 
 
-def _number_lines(text: str, line: int) -> Iterator[tuple[int, int, TtnnText]]:
-    """Yield the values of a text whose first line is number `line`: where each starts, its line, and the value."""
-    counted = 0
-    for at, value in find_ttnn_values(text):
-        line += text.count("\n", counted, at)
-        counted = at
-        yield at, line, value
-
-
 class _TextAudit:
-    """The values in a text; a value that occurs again is counted."""
+    """The errors and values in a text; one that occurs again is counted."""
 
     def __init__(self, chip: Chip | None) -> None:
         self.chip = chip
         self.total = 0
+        self.errors: dict[str, AuditFinding] = {}
         self.findings: list[AuditFinding] = []
         self.values: dict[str, AuditFinding] = {}
+
+    def read(self, text: str, line: int, stop: int, is_whole: bool = False) -> None:
+        """Read what begins before `stop` in a text whose first line is number `line`."""
+        lines = text.count("\n", 0, stop) + 1
+        for error in find_errors(text, is_message=is_whole and "\n" not in text).errors:
+            if error.line <= lines and len(self.errors) < _MAX_KINDS:
+                finding = explain_failure(error, line + error.line - 1)
+                self.errors.setdefault(f"{error.kind} {error.message} {error.numbers}", finding)
+        counted = 0
+        for at, value in find_ttnn_values(text):
+            if at >= stop:
+                break
+            line += text.count("\n", counted, at)
+            counted = at
+            self.add(line, value)
 
     def add(self, line: int, text: TtnnText) -> None:
         self.total += 1
@@ -280,20 +294,25 @@ class _TextAudit:
             self.findings.append(found)
 
     def build(self, path: Path, name: str) -> AuditReport:
-        if not self.total:
+        if not self.total and not self.errors:
             raise FileFormatError(
-                f"{name!r} has no value that ttnn prints, such as MemoryConfig(...), Shape([...]) or {{[0-0 - 7-7]}}"
+                f"{name!r} has no error of ttnn, and no value that ttnn prints, such as MemoryConfig(...), Shape([...])"
+                " or {[0-0 - 7-7]}"
             )
         different = f", {len(self.values)} different" if len(self.values) < self.total else ""
         facts = [("read", f"{count_of(self.total, 'value')} of ttnn{different}")]
-        if self.chip is None:
+        if self.errors:
+            facts.append(("errors", f"{len(self.errors)} different; tilewright explain has their numbers"))
+        if self.chip is None and self.total:
             facts.append(("placement", "not checked; pass --chip (chip=...) for the rules of a chip"))
         notes = list(self.values.values())
         if len(notes) > _MAX_NOTES:
             rest = count_of(len(notes) - _MAX_NOTES, "other value")
             notes = [*notes[:_MAX_NOTES], scope_note(f"and {rest}")]
         counts = {"values": self.total, "different": len(self.values)}
-        return AuditReport.of(path, "text", self.chip, [*self.findings, *notes], counts, facts)
+        counts |= {"errors": len(self.errors)} if self.errors else {}
+        findings = [*self.errors.values(), *self.findings, *notes]
+        return AuditReport.of(path, "text", self.chip, findings, counts, facts)
 
 
 def describe_value(text: TtnnText, chip: Chip | None) -> tuple[str, list[str]]:

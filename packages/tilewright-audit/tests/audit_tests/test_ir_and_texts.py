@@ -132,3 +132,36 @@ def test_an_alias_with_two_values_is_refused(tmp_path):
     path.write_text("\n".join([*aliases, "func.func @f(%a: tensor<64x64xbf16, #a>)"]))
     with pytest.raises(tw.FileFormatError, match="line 3: #a is defined twice"):
         tw.audit(path)
+
+
+FATAL = "TT_FATAL @ /project/a.cpp:9: x\ninfo:\nOut of Memory: Not enough space to allocate 4096 B L1 buffer across 64 banks"
+WHOLE = FATAL + ", where each bank needs to store 64 B, but bank size is 1395424 B"
+
+
+def test_an_error_in_a_log_is_explained_once(tmp_path):
+    path = tmp_path / "run.log"
+    path.write_text(f"ok\n{WHOLE}\nop got Shape([1, 32])\n{WHOLE}\n")
+    report = tw.audit(path)
+    [failed] = [finding for finding in report.findings if finding.kind == "failed call"]
+    assert failed.message.startswith("line 4: A buffer of 4096 B does not fit L1 (full or fragmented: the message")
+    assert failed.remedy == "Free other tensors first, with ttnn.deallocate."
+    assert report.counts == {"values": 1, "different": 1, "errors": 1}
+    assert dict(report.facts)["errors"] == "1 different; tilewright explain has their numbers"
+
+
+def test_errors_of_a_long_log_have_their_lines(tmp_path):
+    path = tmp_path / "run.log"
+    line = "INFO step fine\n"
+    lines = (1 << 20) // len(line) + 1
+    path.write_text(line * lines + WHOLE + "\n" + line * lines + "TT_FATAL: Input Tensor A is not allocated\n" + line)
+    found = {finding.recorded: finding.message for finding in tw.audit(path).findings}
+    assert list(found) == [lines + 3, 2 * lines + 4]
+
+
+def test_a_bare_message_in_a_file_is_an_error(tmp_path):
+    path = tmp_path / "pasted.txt"
+    path.write_text(FATAL.rpartition("\n")[2] + ", where each bank needs to store 64 B, but bank size is 1395424 B")
+    assert tw.audit(path).findings[0].kind == "failed call"
+    with pytest.raises(tw.FileFormatError, match="errors of ttnn, such as TT_FATAL"):
+        path.write_text("all 12 tests passed")
+        tw.audit(path)

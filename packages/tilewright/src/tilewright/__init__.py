@@ -176,10 +176,10 @@ __all__ = [
     "bank", "block_sharded", "blocked_product", "cast", "check_cache", "coalesce", "col_major", "complement",
     "compose", "convert", "copy", "core", "device", "diff", "explain", "explain_error", "fit", "flatten", "format_of",
     "from_bytes", "functionally_equal", "height_sharded", "inspect", "interleaved", "is_bijective", "is_contiguous",
-    "is_injective", "lane", "left_inverse", "logical_divide", "logical_product", "nd_sharded", "open_tensors", "pack", "pad", "parse",
-    "plan_copy", "plan_tiles", "prepare", "read_tensorbin", "replicate", "reshard", "right_inverse", "row_major",
-    "stream", "tile_to_shape", "tiled_layout", "tilize", "to_bytes", "unpack", "untilize", "verify", "width_sharded",
-    "with_logical_shape", "write", "write_tensorbin", "zipped_divide",
+    "is_injective", "lane", "left_inverse", "logical_divide", "logical_product", "nd_sharded", "open_tensors", "pack",
+    "pad", "parse", "plan_copy", "plan_tiles", "prepare", "read_tensorbin", "replicate", "reshard", "right_inverse",
+    "row_major", "stream", "tile_to_shape", "tiled_layout", "tilize", "to_bytes", "unpack", "untilize", "verify",
+    "width_sharded", "with_logical_shape", "write", "write_tensorbin", "zipped_divide",
 ]  # fmt: skip
 
 

@@ -38,7 +38,8 @@ SAMPLES = {
         ),
         (
             "cute::Tensor<cute::ViewEngine<cute::smem_ptr<__half*> >, cute::ComposedLayout<cute::Swizzle<2, 3, 3>,"
-            " cute::C<0>, cute::Layout<cute::tuple<cute::C<128>, cute::C<32> >, cute::tuple<cute::C<32>, cute::C<1> > > > >"
+            " cute::C<0>, cute::Layout<cute::tuple<cute::C<128>, cute::C<32> >,"
+            " cute::tuple<cute::C<32>, cute::C<1> > > > >"
         ),
         "tensor<ptr<f16, smem, align<1024>> o S<3,4,3> o 0 o (64,8):(8,1)>",
         "tensor<ptr<bf16, smem, align<1024>, S<3,4,3>> o ((64,16),1,(4,2),2):((64,1),0,(16,4096),8192)>",

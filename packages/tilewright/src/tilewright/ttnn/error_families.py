@@ -304,6 +304,7 @@ def _out_of_memory(numbers: Numbers, condition: str) -> Numbers:
         return derived | {"_fragments": free} | _smaller_formats(needed, hole)
     if derived["cause"].startswith("full"):
         derived |= {"_release": f"at least {needed - hole} B per bank" if hole is not None else "other tensors"}
+        derived |= {"_users": True} if memory == "DRAM" else {}
     space = bank if "over_the_bank_by" in derived else hole
     if space:
         derived |= {"_space": space, "_parts": ceil(needed / space)} | _smaller_formats(needed, space)
