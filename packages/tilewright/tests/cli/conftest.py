@@ -32,16 +32,16 @@ class Outcome:
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    """Return a function that runs the command in a folder of its own, within this process."""
+    """Return a function that runs the command in a folder of its own, within this process; a status of None is any."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("NO_COLOR", raising=False)
 
-    def call(*arguments, status=0):
-        found = invoke(*map(str, arguments))
+    def call(*arguments, status=0, stdin=None):
+        found = invoke(*map(str, arguments), stdin=stdin)
         if found.exception is not None and not isinstance(found.exception, SystemExit):
             raise found.exception
         outcome = Outcome(found.exit_code, found.stdout, found.stderr)
-        assert outcome.status == status, outcome.out + outcome.err
+        assert status in (None, outcome.status), outcome.out + outcome.err
         return outcome
 
     return call

@@ -11,6 +11,6 @@ from tilewright.cli import program
 _SEPARATE = {"mix_stderr": False} if "mix_stderr" in signature(CliRunner).parameters else {}
 
 
-def invoke(*words: str) -> Result:
-    """Return what the command says to some words, and how it ends."""
-    return CliRunner(**_SEPARATE).invoke(program, list(words))
+def invoke(*words: str, stdin: str | None = None) -> Result:
+    """Return what the command says to some words and a standard input, and how it ends."""
+    return CliRunner(**_SEPARATE).invoke(program, list(words), input=stdin)
