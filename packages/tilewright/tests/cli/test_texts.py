@@ -83,8 +83,14 @@ def test_texts_that_differ_say_where(run):
 
 @pytest.mark.parametrize(
     ("text", "kind"),
-    [("(4,8):(8,1)", "Layout"), (SPEC, "TensorSpec"), (CONFIG, "MemoryConfig"), (ERROR, "ErrorReport")]
-    + [("{devices=[2,1]<=[2]}", "DeviceSharding"), ("f32[8,128]{1,0}", "Layout")],
+    [
+        ("(4,8):(8,1)", "Layout"),
+        (SPEC, "TensorSpec"),
+        (CONFIG, "MemoryConfig"),
+        (ERROR, "ErrorReport"),
+        ("{devices=[2,1]<=[2]}", "DeviceSharding"),
+        ("f32[8,128]{1,0}", "Layout"),
+    ],
 )
 def test_a_parsed_text_has_its_subject(text, kind):
     parsed = tw.parse(text)
