@@ -134,6 +134,17 @@ def test_typing_changes_everything(look):
     assert field(page, "grid").is_hidden()  # shards have cores, pages dealt in turn have none
 
 
+def test_a_tensor_that_ttnn_printed_is_pasted_as_the_shape(look):
+    page = look()
+    spec = tw.TensorSpec((1, 64, 128), "float32", "tile", memory=tw.height_sharded((2, 1)), chip="wormhole_n150")
+    field(page, "shape").fill(tw.write(spec, "ttnn"))
+    settled(page)
+    assert [field(page, name).input_value() for name in ("shape", "dtype", "memory", "grid")] == [
+        *("1x64x128", "float32", "height_sharded", "2x1"),
+    ]
+    assert page.locator("pre").inner_text() == repr(parse_spec(fragment(page)))
+
+
 def test_clicking_an_element_shows_its_whole_way(look):
     page = look()
     # page 15 is the tile at row 5, column 0 of the pages: row 1, column 17

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """From fields to specs and back, and the answers against the library: the page adds nothing of its own."""
 
+import re
 from contextlib import suppress
 
 import numpy as np
@@ -57,6 +58,31 @@ def test_words_spell_the_spec_they_came_from(spec):
         assert getattr(again, name) == getattr(spec, name)
     if not spec.violations():
         assert (again.pages(base=0).rows() == spec.pages(base=0).rows()).all()
+
+
+@given(specs())
+@examples(40)
+def test_what_ttnn_printed_fills_the_form(spec):
+    words = spell_spec(spec)
+    pasted = {"shape": tw.write(spec, "ttnn"), "chip": words["chip"], "dispatch": words["dispatch"], "dtype": "int32"}
+    filled = parse_spec(questions.fill_pasted(pasted))
+    assert (filled.memory.sharding, filled.dtype, filled.nbytes) == (spec.memory.sharding, spec.dtype, spec.nbytes)
+    assert answers.describe_placement(pasted)["spec"]["facts"]["shape"] == words["shape"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("f32[8,128]{1,0}", "states a layout and no memory of a chip"),
+        ("Layout<_4,_8>", "is a layout, which the tab Layout shows"),
+        ("TT_FATAL: Input (x) bad", "an error message"),
+        ("potato(1", "'potato(1' is not a layout in any of the notations"),
+    ],
+)
+def test_what_is_no_tensor_is_told_beside_the_shape(text, words):
+    with pytest.raises(FieldError, match=re.escape(words)) as caught:
+        answers.describe_placement({"shape": text})
+    assert caught.value.field == "shape"
 
 
 @given(specs(), st.data())

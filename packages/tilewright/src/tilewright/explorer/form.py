@@ -32,6 +32,7 @@ from ..memory import (
     placement_violations,
     width_sharded,
 )
+from ..notation import ParsedText, parse
 from ..views.html import panel_data, panel_markup
 from ..views.scene import Fact, Scene
 from ..views.scene_options import SceneOptionError, SceneOptions
@@ -47,6 +48,7 @@ MAX_DIGITS = 12
 MAX_CORES = 4096
 MAX_DEVICES = 1024
 
+_PASTED = re.compile(r"(?s)\s*[A-Za-z#!%].*[<({]")  # a text of another system, rather than a shape
 _STRATEGIES = {"height_sharded": height_sharded, "width_sharded": width_sharded, "block_sharded": block_sharded}
 FIELDS = (
     *("shape", "dtype", "layout", "tile", "memory", "buffer", "grid", "shard", "orientation", "distribution"),
@@ -187,6 +189,24 @@ def attribute_scene(fields: FormFields, draw: Callable[[SceneOptions], Made]) ->
     except SceneOptionError as problem:
         field = "color" if str(problem).startswith("color") else "label"
         raise FieldError(field, str(problem)) from None
+
+
+def fill_pasted(fields: FormFields) -> FormFields:
+    """Return the fields, with those of the tensor that another system printed, if that is pasted as the shape.
+
+    >>> text = "#ttnn.ttnn_layout<(d0) -> (d0), <1>, memref<1x8xf32, #dram>, <interleaved>>"
+    >>> from tilewright.notation import write
+    >>> fill_pasted({"shape": write(TensorSpec((4, 8), "float32"), "ttnn"), "dtype": "bfloat16"})["dtype"]
+    'float32'
+    """
+    text = fields.get("shape", "").strip()
+    if parse_extents(text) is not None or not _PASTED.match(text):
+        return fields
+    chip = Chip.named(fields.get("chip") or DEFAULT_CHIP, fields.get("dispatch") or "fast")
+    pasted = attribute_errors("shape", lambda: parse(text))
+    if not isinstance(pasted, ParsedText):
+        raise FieldError("shape", f"{text[:40]!r} is a layout, which the tab Layout shows; paste a TensorSpec here")
+    return {**fields, **attribute_errors("shape", lambda: spell_spec(pasted.spec.with_chip(chip)))}
 
 
 def spec_arguments(fields: FormFields) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from .form import (
     FormFields,
     attribute_errors,
     attribute_scene,
+    fill_pasted,
     parse_bytes,
     parse_device,
     parse_element,
@@ -54,6 +55,7 @@ def describe_placement(fields: FormFields) -> dict[str, Any]:
     >>> describe_placement({"shape": "64x64", "chip": "n150"})["fit"]["fits"]
     True
     """
+    fields = fill_pasted(fields)
     arguments = spec_arguments(fields)
     chip = arguments["chip"]
     answer = fit(arguments, chip, circular_buffers=parse_bytes(fields, "circular"))

@@ -105,6 +105,10 @@ export class Side {
   async everything(words, signal) {
     this.result = await ask("placement", words, signal);
     const { fit, spec } = this.result;
+    if (spec && !/^[\d\sx×,()[\]]*$/.test(words.shape)) { // what ttnn printed was pasted as the shape
+      this.form.fill({ alignment: "", ...spec.words });
+      words = this.form.words();
+    }
     this.form.problem("");
     announce(`${fit.fits ? "Fits" : "Does not fit"} ${fit.chip}`);
     this.fit.replaceChildren(verdict(this.result, (chosen) => { this.form.fill(chosen); this.update(); }));
