@@ -69,7 +69,7 @@ def explain_failure(error: ExplainedError, line: int) -> AuditFinding:
 
     >>> from tilewright.notation import explain_error
     >>> print(explain_failure(explain_error("Kt (16) must be divisible by in0_block_w (5)").errors[0], 7))
-    error: failed call: line 7: in0_block_w = 5 does not divide Kt = 16: 1 is left over.
+    error: failed call: line 7: in0_block_w=5 does not divide the 16 tiles of K.
     """
     message = f"line {line}: {error.message}"
     return AuditFinding("failed call", message, error.severity, error.reason, error.remedy, recorded=line)

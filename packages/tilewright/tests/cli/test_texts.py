@@ -97,6 +97,14 @@ def test_a_parsed_text_has_its_subject(text, kind):
     assert type(getattr(parsed, "subject", parsed)).__name__ == kind
 
 
+@pytest.mark.parametrize("text", ["(4,8):(8,1)", "Sw<1,0,3> o (4,8):(8,1)", "f32[4,8]{1,0}", SPEC])
+def test_what_has_a_layout_has_it_however_it_was_written(text):
+    parsed = tw.parse(text)
+    coordinate = (0,) * len(parsed.layout.shape)
+    assert parsed.layout(*coordinate) == 0
+    assert str(parsed.explain(coordinate)).startswith("element   (0, ")
+
+
 def test_what_a_text_lacks_is_said():
     with pytest.raises(tw.LayoutError, match="has no tensor spec: it states a layout and no memory of a chip"):
         tw.parse("f32[8,128]{1,0}").spec  # noqa: B018

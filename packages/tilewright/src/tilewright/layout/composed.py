@@ -299,10 +299,10 @@ class InverseLayout(LayoutLike):
         self._sorted = None
 
     @property
-    def layout(self) -> Layout | Any:
+    def inverted(self) -> Layout | Any:
         """The layout that this is the inverse of.
 
-        >>> InverseLayout(Layout((2, 2), (2, 3))).layout
+        >>> InverseLayout(Layout((2, 2), (2, 3))).inverted
         Layout((2, 2), (2, 3))
         """
         return self._layout

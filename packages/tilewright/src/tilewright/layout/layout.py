@@ -26,6 +26,7 @@ padding from data, and replicas say that an element is stored several times: the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
 from itertools import product as combinations
 from math import prod
 from operator import attrgetter
@@ -109,6 +110,16 @@ class LayoutLike(Drawable):
     __slots__ = ()
 
     @property
+    def layout(self: Kind) -> Kind:
+        """The layout itself, as a tensor or a parsed text has one.
+
+        >>> from tilewright import parse
+        >>> print(parse("(4,8):(8,1)").layout, parse("f32[4,8]{1,0}").layout)
+        (4,8):(8,1) (4,8):(8,1)
+        """
+        return self
+
+    @property
     def shape(self) -> Shape:
         """The shape of the domain.
 
@@ -117,6 +128,16 @@ class LayoutLike(Drawable):
         (4, (2, 3))
         """
         raise NotImplementedError
+
+    def explain(self, coordinate: Sequence[Coordinate]) -> Any:  # its class is in `memory`, which builds on layouts
+        """Return how the offset of a `coordinate` comes about, step by step.
+
+        >>> from tilewright import Layout
+        >>> print(Layout((4, 8), (8, 1)).explain((1, 2)))
+        element   (1, 2) of (4,8):(8,1)
+        offset    10 = 1 x 8 + 2
+        """
+        return import_module("tilewright.memory").explain(self, coordinate)
 
     @property
     def axes(self) -> tuple[str, ...]:
