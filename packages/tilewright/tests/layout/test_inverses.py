@@ -163,7 +163,7 @@ GAPPED = [L((2, 2), (2, 3)), L((3, 2), (2, 5)), L((2, 3), (-1, 4)) + 1, L((4, 3)
 def test_an_inverse_layout_is_an_exact_function(layout):
     inverse = tw.left_inverse(layout)
     assert isinstance(inverse, InverseLayout)
-    assert inverse.layout == layout
+    assert inverse.inverted == layout
     used = {layout(i): i for i in range(layout.size)}
     for place in range(min(used) - 2, max(used) + 3):
         assert inverse.valid(place) == (place in used)
