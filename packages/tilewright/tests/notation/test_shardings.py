@@ -190,6 +190,13 @@ def test_every_system_spells_the_same_sharding(text):
             None,
             ["dimension 0 is unconstrained", "unreduced={'z'}"],
         ),
+        (
+            "Mesh('x': 2, device_kind=NVIDIA H100 80GB HBM3, num_cores=None) P('x')",
+            {"x": 2},
+            [(0, "x", 2)],
+            None,
+            ["device_kind=NVIDIA H100 80GB HBM3", "num_cores=None"],
+        ),
         ("NamedSharding(mesh=Mesh(, axis_types=()), spec=P())", {}, [], None, ["axis_types=()"]),
         (
             "SingleDeviceSharding(device=CpuDevice(id=5), memory_kind=device)",
@@ -337,7 +344,8 @@ def test_devices_that_a_text_does_not_state_are_counted():
         ("", "expected one sharding, and its mesh, such as .*; this text has 0 shardings and 0 meshes"),
         (MESH, "this text has 0 shardings and 1 mesh$"),
         (f"{MESH} {MESH} P('x')", "1 sharding and 2 meshes"),
-        ("hello", r"expected a sharding, such as \{devices=\[2,4\]<=\[8\]\}.*, or a mesh at character 1, got 'hello'"),
+        ("hello", "expected a mesh, a sharding or a part of one at character 1, got 'hello'"),
+        ("[1, 2]", r"expected a sharding, such as \{devices=\[2,4\]<=\[8\]\}.*, or a mesh at character 1, got '\[1, 2"),
         ("P('x')", r"does not state the sizes of its mesh; put them before it, as in Mesh\('x': 2"),
         ('#sdy.sharding<@m, [{"x"}]>', "does not state the sizes of its mesh"),
         (f"{SDY_MESH} #sdy.sharding<@other, [{{}}]>", "does not state the sizes of its mesh"),
@@ -364,7 +372,7 @@ def test_devices_that_a_text_does_not_state_are_counted():
         ('#sdy.sharding<mesh<["x"=8]>, [{"x":2}]>', r"expected '\(' at character 36"),
         ("sdy.mesh mesh = <[]>", "expected the symbol of a mesh, such as @mesh at character 10"),
         ("Mesh('x': 2) P(3)", "expected None or the names of axes in a PartitionSpec, got 3"),
-        ("Mesh((2, 4), ('x',)) P('x')", "as many names"),
+        ("Mesh((2, 4), ('x',)) P('x')", "a name and a stride for each axis"),
         (
             "SingleDeviceSharding(device=here)",
             r"expected the number of a device, as in CpuDevice\(id=0\), got device=here",
@@ -375,7 +383,7 @@ def test_devices_that_a_text_does_not_state_are_counted():
         ("DeviceMesh((2, 4)) [_StridedShard(0, sf=3), Shard(0)]", "_StridedShard with sf=3 gives devices elements of"),
         (
             "DeviceMesh((2, 4)) [Shard(0, 3), Shard(0)]",
-            r"expected a sharding, such as .* at character 20, got '\[Shard\(0, 3\)",
+            r"expected a mesh, a sharding or a part of one at character 21, got 'Shard\(0, 3\)",
         ),
         ("DeviceMesh('cpu', [[0, 1], [2]]) [R, R]", "expected rows of the same length in a mesh"),
         (f"P({'(' * 999}", "expected at most 64 levels at character"),

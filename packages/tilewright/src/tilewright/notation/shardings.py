@@ -346,18 +346,6 @@ class _Draft:
     state: str = ""  # if it has no devices: replicated, manual, unknown or unreduced
 
 
-class _Word(str):
-    """A word of Python's that is not in quotes."""
-
-    __slots__ = ()
-
-
-class _Call(tuple[Any, ...]):
-    """The name and the items of a call that is not known."""
-
-    __slots__ = ()
-
-
 class _Pair(NamedTuple):
     """An item of a bracket that has a key: 'x': 2, or x=2."""
 
@@ -380,18 +368,23 @@ _STATE = re.compile(r"(replicated|manual|unknown|unreduced)(?!\w)")
 _SUBGROUP = re.compile(r"replicated|manual|unreduced")
 _ATTRIBUTE = re.compile(r"(shard_as\s+\d{1,9}|shard_like\s+\d{1,9})|metadata\s*=")
 _DEVICES = re.compile(r"\d{1,10}(?!\d)(?:\s*,\s*\d{1,10}(?!\d))*", re.ASCII)
-_DEVICE_IDS = re.compile(r",\s*device_ids\s*=")
+_DEVICE_IDS = re.compile(r",\s*device_ids\s*=\s*[\[(]")
+_CLOSING = re.compile(r"[\])]")
 _DICTIONARY = re.compile(r"\{(?=\s*[a-z]\w*\.\w+\s*=)", re.ASCII)
 _AXIS = re.compile(r"\"([^\"\s]{1,100})\"|'([^'\s]{1,100})'|([A-Za-z_][\w.-]{0,99})", re.ASCII)
 _SYMBOL = re.compile(r"@[\w.$-]{1,100}", re.ASCII)
 _PRIORITY = re.compile(r"p(\d{1,9})(?!\w)", re.ASCII)
+_KEYWORD = re.compile(r"([A-Za-z_]\w*)\s*=\s*", re.ASCII)
 _STRING = re.compile(r"\"([^\"\n]*)\"|'([^'\n]*)'")
 _NUMBER = re.compile(r"-?\d{1,18}(?![\w.])", re.ASCII)
-_WORD = re.compile(r"[A-Za-z_][\w.]*|<[^<>\n]{1,100}>|-?\.?\d[\w.+-]*", re.ASCII)
+_WORD = re.compile(r"[A-Za-z_][\w.]*", re.ASCII)
+_UNCONSTRAINED = object()
+_CONSTANTS = {"None": None} | dict.fromkeys(
+    (f"{name}UNCONSTRAINED" for name in ("", "P.", "PartitionSpec.")), _UNCONSTRAINED
+)
 _PLACEMENT = re.compile(
-    r"(?:(?:Shard|S)\(\s*(?:dim\s*=\s*)?(-?\d{1,3})\s*\)"
-    r"|(?:_StridedShard|_S)\(\s*(?:dim\s*=\s*)?(-?\d{1,3})\s*,\s*(?:(?:sf|split_factor)\s*=\s*)?(\d{1,9})\s*\))"
-    r"(?:\[(\d{1,3})\])?"
+    r"(?:Shard|S|(_StridedShard|_S))\(\s*(?:dim\s*=\s*)?(-?\d{1,3})\s*"
+    r"(?(1),\s*(?:(?:sf|split_factor)\s*=\s*)?(\d{1,9})\s*)\)(?:\[(\d{1,3})\])?"
     r"|Replicate\(\s*\)|R(?=\s*(?:[\])},RSP_]|on\b|\Z))"
     r"|(Partial\([\w=' ]{0,40}\)|P\((?:sum|avg|product|min|max|band|bor|bxor|premul_sum)\))",
     re.ASCII,
@@ -407,7 +400,6 @@ _KEYWORDS: dict[str, tuple[str, ...]] = {  # of calls that are read; other keywo
     **dict.fromkeys(("DeviceMesh", "init_device_mesh"), ("mesh", "mesh_shape", "mesh_dim_names", "stride")),
     **dict.fromkeys(("P", "PartitionSpec", "GSPMDSharding", "array", "tensor", "Size"), ()),
     "NamedSharding": ("mesh", "spec"),
-    "SingleDeviceSharding": ("device",),
     "DTensorSpec": ("mesh", "placements", "tensor_meta", "shard_order"),
     "DTensor": ("device_mesh", "placements"),
     "TensorMeta": ("shape",),
@@ -415,7 +407,6 @@ _KEYWORDS: dict[str, tuple[str, ...]] = {  # of calls that are read; other keywo
 }
 _EXAMPLES = '{devices=[2,4]<=[8]}, #sdy.sharding<@mesh, [{"x"}]>, NamedSharding(...), [Shard(0), Replicate()]'
 _A_SYMBOL = "the symbol of a mesh, such as @mesh"
-_MAX_SAID = 100  # characters of an item that is not used
 
 
 def parse_sharding(text: str, mesh: str | Mapping[str, int] = "") -> DeviceSharding:
@@ -449,6 +440,9 @@ class _ShardingReader:
             cursor.match(_PREFIX)
             if cursor.accept("sdy.mesh"):
                 self._read_symbol()
+            elif cursor.accept("#sdy.sharding_per_value<["):
+                found += cursor.items("]", self._read_shardy, MAX_DEVICES)
+                cursor.expect(">")
             else:
                 found.append(self._read_item())
             cursor.match(_SEPARATOR)
@@ -485,11 +479,6 @@ class _ShardingReader:
     def _read_item(self) -> _MeshText | _Draft:
         """Return the next mesh or sharding."""
         cursor, start = self.cursor, self.cursor.skip_space()
-        if cursor.accept("#sdy.sharding_per_value"):
-            cursor.expect("<", "[")
-            draft = _only(cursor.items("]", self._read_shardy, MAX_DEVICES))
-            cursor.expect(">")
-            return draft
         if cursor.accept("#sdy.sharding"):
             return self._read_shardy()
         if cursor.accept("@ mesh:"):  # as DTensor prints operations
@@ -506,7 +495,10 @@ class _ShardingReader:
         cursor, draft = self.cursor, _Draft()
         cursor.expect("{")
         if cursor.peek("{") and not is_element:
-            return _only(cursor.items("}", lambda: self._read_hlo(True), MAX_DEVICES))
+            drafts = cursor.items("}", lambda: self._read_hlo(True), MAX_DEVICES)
+            return (
+                drafts[0] if len(drafts) == 1 else _refuse(f"expected one value, got {len(drafts)}; paste one of them")
+            )
         if cursor.accept("mesh"):
             draft.mesh = self._read_axes(",")
             if not cursor.accept("replicated"):
@@ -588,12 +580,8 @@ class _ShardingReader:
         count = _count_devices([size for _, size in axes])
         numbers = tuple(range(count)) if axes else ()
         if cursor.match(_DEVICE_IDS):
-            is_round = cursor.accept("(")
-            if not is_round:
-                cursor.expect("[")
-            is_iota = is_round and cursor.peek("[")
-            numbers = _order_devices(*self._read_iota(count)) if is_iota else self._read_devices()
-            cursor.expect(")" if is_round else "]")
+            numbers = _order_devices(*self._read_iota(count)) if cursor.peek("[") else self._read_devices()
+            cursor.take(_CLOSING, "']' or ')'")
         cursor.expect(closing)
         return _MeshText(axes, numbers)
 
@@ -647,9 +635,7 @@ class _ShardingReader:
         if depth > MAX_DEPTH:
             cursor.fail(f"at most {MAX_DEPTH} levels")
         while match := cursor.match(_PLACEMENT):
-            dimension, factor, order = [
-                None if n is None else int(n) for n in (match[1] or match[2], match[3], match[4])
-            ]
+            dimension, factor, order = [None if number is None else int(number) for number in match.group(2, 3, 4)]
             placements.append(_Placement(dimension, factor or 1, order, match[5] or ""))
         if placements:
             return _Draft(placements=placements)
@@ -657,56 +643,65 @@ class _ShardingReader:
             return self._read_hlo()
         for opening, closing in _BRACKETS.items():
             if cursor.accept(opening):
-                return _join(opening, self._read_items(closing, depth))
+                return _join(opening, self._read_items(opening, closing, depth))
         if match := cursor.match(_STRING):
             return match[1] or match[2] or ""
         if match := cursor.match(_NUMBER):
             return int(match[0])
         if match := cursor.match(_TENSOR):  # f32[8, 4](S(0)R), in Spec(...)
+            self.besides.append(match[1])
             shape = None if match[2] else cursor.integers("[", "]")
             cursor.expect("(")
-            items = [_Item("dtype", None, match[1]), _Item("shape", shape, ""), *self._read_items(")", depth)]
-            return self._build("Spec", items)
-        name = cursor.take(_WORD, "a value")
-        if not cursor.accept("("):
-            return None if name == "None" else _Word(name)
-        name = _MODULES.sub("", name)
+            return self._build("Spec", [_Item("shape", shape, ""), *self._read_items("Spec", ")", depth)])
+        start, name = cursor.skip_space(), _MODULES.sub("", cursor.take(_WORD, "a value"))
+        if name in _CONSTANTS:
+            return _CONSTANTS[name]
+        if name == "SingleDeviceSharding" and cursor.accept("("):
+            return self._read_device()
+        if name not in _KEYWORDS or not cursor.accept("("):
+            cursor.at = start
+            cursor.fail("a mesh, a sharding or a part of one")
         if name.endswith("Mesh"):
             cursor.accept(",")  # JAX prints a mesh without axes as Mesh(, axis_types=())
-        return self._build(name, self._read_items(")", depth))
+        return self._build(name, self._read_items(name, ")", depth))
 
-    def _read_items(self, closing: str, depth: int) -> list[_Item]:
-        """Return the items up to a closing bracket."""
-        cursor = self.cursor
+    def _read_device(self) -> _Draft:
+        """Return the sharding of a SingleDeviceSharding, from its device on."""
+        texts = self.cursor.items(")", self.cursor.raw)
+        number = _DEVICE_NUMBER.search(texts[0]) if texts else None
+        if number is None:
+            _refuse(f"expected the number of a device, as in CpuDevice(id=0), got {', '.join(texts):.40}")
+        self.besides += texts
+        return _Draft(_MeshText((), (int(number[1]),)))
 
-        def read_item() -> _Item:
-            start = cursor.skip_space()
-            keyword, value = None, self._read_value(depth + 1)
-            if isinstance(value, _Word) and cursor.accept("="):
-                keyword, value = str(value), self._read_value(depth + 1)
-            elif isinstance(value, str) and cursor.accept(":"):
+    def _read_items(self, name: str, closing: str, depth: int) -> list[_Item]:
+        """Return the items of a call or a bracket up to the closing one; keywords that are not read are besides."""
+        cursor, keywords = self.cursor, _KEYWORDS.get(name)
+
+        def read_item() -> _Item | None:
+            start, match = cursor.skip_space(), cursor.match(_KEYWORD)
+            keyword = match[1] if match else None
+            if keyword and keywords is not None and keyword not in keywords:
+                self.besides.append(f"{keyword}={cursor.raw()}")
+                return None
+            value = cursor.raw() if keyword == "shard_order" else self._read_value(depth + 1)
+            if isinstance(value, str) and cursor.accept(":"):
                 value = _Pair(value, self._read_value(depth + 1))
             elif isinstance(value, _Draft) and cursor.match(_ON):  # Spec(S(0)R on (8, 4))
                 value.shape = _flatten(self._read_value(depth + 1))[1]
             return _Item(keyword, value, cursor.text[start : cursor.at])
 
-        return cursor.items(closing, read_item, MAX_DEVICES, is_python=True)
+        return [item for item in cursor.items(closing, read_item, MAX_DEVICES, is_python=True) if item]
 
     def _build(self, name: str, items: list[_Item]) -> Any:  # whatever the text has
-        """Return what a call means; of one that is not known, its items."""
-        if name not in _KEYWORDS:
-            return _join(name, items)
-        known = [item for item in items if item.keyword in (None, *_KEYWORDS[name])]
-        for keyword, _, text in items:
-            if keyword not in (None, *_KEYWORDS[name]):
-                self.besides.append(text if len(text) <= _MAX_SAID else f"{keyword}=...")
+        """Return what a call means."""
         if name.endswith(("Mesh", "mesh")):
-            return self._build_mesh(known)
+            return self._build_mesh(items)
         if name in ("P", "PartitionSpec"):
-            return self._build_spec(known)
+            return self._build_spec(items)
         if name.endswith(("Sharding", "Spec", "DTensor")):
-            return self._build_sharding(name, known)
-        return known[0].value if len(known) == 1 else _refuse(f"expected one value in {name}(...), got {len(known)}")
+            return self._build_sharding(name, items)
+        return items[0].value if len(items) == 1 else _refuse(f"expected one value in {name}(...), got {len(items)}")
 
     def _build_mesh(self, items: list[_Item]) -> _MeshText:
         axes, names = list[tuple[str, int]](), tuple[str, ...]()
@@ -717,15 +712,17 @@ class _ShardingReader:
                 strides = _flatten(value)[1]
             elif values and all(isinstance(pair, _Pair) and isinstance(pair.value, int) for pair in values):
                 axes += [(str(name), size) for name, size in values]  # 'x': 2, and (dp=2, tp=4)
-            elif type(value) is tuple and all(type(name) is str for name in value):
+            elif isinstance(value, list):
+                sizes, numbers = _flatten(value)
+            elif values is value and all(isinstance(name, str) for name in value):
                 names = value
-            elif isinstance(value, list) or (type(value) is tuple and all(isinstance(n, int) for n in value)):
-                sizes, numbers = _flatten(value) if isinstance(value, list) else (value, None)
+            elif values is value and all(isinstance(size, int) for size in value):
+                sizes = value
             elif value is not None:
                 self.besides.append(text)
         axes += zip(names or [f"axis_{k}" for k in range(len(sizes))], sizes, strict=False)
         if len(names or sizes) != len(sizes) or len(strides or axes) != len(axes):
-            _refuse(f"a mesh of {count_of(len(axes), 'axis')} has as many names and strides")
+            _refuse(f"a mesh has a name and a stride for each axis, got {list(sizes)}, {names} and strides {strides}")
         if strides is not None and numbers is None and _count_devices([size for _, size in axes]):
             numbers = _count_along([size for _, size in axes], strides)
         return _MeshText(tuple(axes), numbers)
@@ -733,12 +730,12 @@ class _ShardingReader:
     def _build_spec(self, items: list[_Item]) -> _Draft:
         draft = _Draft()
         for _, value, text in items:
-            entries = value if type(value) is tuple else () if value is None else (value,)
-            if isinstance(value, _Word) and value.rpartition(".")[2] == "UNCONSTRAINED":
+            names = value if type(value) is tuple else (value,)
+            if value is _UNCONSTRAINED:
                 self.besides.append(f"dimension {draft.rank} is unconstrained")
-            elif all(type(entry) is str for entry in entries):
-                draft.cuts += [Cut(draft.rank, entry, 0) for entry in entries]
-            else:
+            elif all(isinstance(name, str) for name in names):
+                draft.cuts += [Cut(draft.rank, name, 0) for name in names]
+            elif value is not None:
                 _refuse(f"expected None or the names of axes in a PartitionSpec, got {text:.40}")
             draft.rank += 1
         return draft
@@ -753,14 +750,8 @@ class _ShardingReader:
             elif keyword in ("tensor_meta", "shape"):
                 shape = None if value is None else _flatten(value)[1]
             elif keyword == "shard_order":
-                for axes in _MESH_DIMS.findall(text):
+                for axes in _MESH_DIMS.findall(value):
                     order |= {int(axis): place for place, axis in enumerate(axes.split(","))}
-            elif name == "SingleDeviceSharding":
-                number = _DEVICE_NUMBER.search(text)
-                if number is None:
-                    _refuse(f"expected the number of a device, as in CpuDevice(id=0), got {text:.40}")
-                drafts.append(_Draft(_MeshText((), (int(number[1]),))))
-                self.besides.append(text)
             elif value is not None:
                 self.besides.append(text)
         if len(drafts) != 1 or len(meshes) > 1 or (meshes and drafts[0].mesh is not None):
@@ -804,15 +795,9 @@ def _refuse(problem: str) -> NoReturn:
     raise FileFormatError(f"a sharding: {problem}")
 
 
-def _only(drafts: list[_Draft]) -> _Draft:
-    return drafts[0] if len(drafts) == 1 else _refuse(f"expected one value, got {len(drafts)}; paste one of them")
-
-
 def _join(name: str, items: list[_Item]) -> Any:  # whatever the text has
-    """Return the items of a bracket as a list or a tuple, or as a call; placements as those of one sharding."""
+    """Return the items of a bracket as a list or a tuple; placements as those of one sharding."""
     values = [value if keyword is None else _Pair(keyword, value) for keyword, value, _ in items]
-    if name not in _BRACKETS:
-        return _Call((name, *values))
     placements = [value.placements for value in values if isinstance(value, _Draft) and value.placements]
     if values and len(placements) == len(values):
         return _Draft(placements=[placement for own in placements for placement in own])
@@ -823,7 +808,7 @@ def _flatten(value: object) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the shape of nested lists of integers, and their numbers."""
     if isinstance(value, int):
         return (), (value,)
-    if not isinstance(value, (list, tuple)) or isinstance(value, (_Call, _Pair)):
+    if not isinstance(value, (list, tuple)) or isinstance(value, _Pair):
         _refuse("expected integers in brackets in a mesh or a shape")
     parts = [_flatten(part) for part in value]
     if len({shape for shape, _ in parts}) > 1:
@@ -869,6 +854,5 @@ def _count_along(extents: Sequence[int], strides: Sequence[int]) -> tuple[int, .
     """
     numbers = [0]
     for extent, stride in zip(extents, strides, strict=True):
-        if extent > 1:
-            numbers = [number + k * stride for number in numbers for k in range(extent)]
+        numbers = [number + k * stride for number in numbers for k in range(extent)]
     return tuple(numbers)
