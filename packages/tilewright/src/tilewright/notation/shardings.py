@@ -163,9 +163,9 @@ class DeviceSharding(Drawable):
         return Mesh(mesh_shape, Topology(distribution or (1,), tuple(parts) or (None,), coordinates), tuple(part))
 
     def layout(self, shape: Sequence[int] | None = None) -> Layout:
-        """Return the layout from a coordinate to the device, and to the element in the row-major part on it.
+        """Return the layout from a coordinate of a tensor of `shape` to the device, and to the element on it.
 
-        Copies are replicas; where a part is shorter than others, the rest is padding.
+        The part on a device is row-major. Copies are replicas; where a part is shorter than others, the rest is padding.
 
         >>> print(parse_sharding("{devices=[2,4]<=[8]}").layout((8, 8)))
         ((4,2),(2,4)):((2,4@device),(1,1@device))
@@ -378,10 +378,7 @@ _KEYWORD = re.compile(r"([A-Za-z_]\w*)\s*=\s*", re.ASCII)
 _STRING = re.compile(r"\"([^\"\n]*)\"|'([^'\n]*)'")
 _NUMBER = re.compile(r"-?\d{1,18}(?![\w.])", re.ASCII)
 _WORD = re.compile(r"[A-Za-z_][\w.]*", re.ASCII)
-_UNCONSTRAINED = object()
-_CONSTANTS = {"None": None} | dict.fromkeys(
-    (f"{name}UNCONSTRAINED" for name in ("", "P.", "PartitionSpec.")), _UNCONSTRAINED
-)
+_CONSTANTS = {"None": None, "UNCONSTRAINED": ...}
 _PLACEMENT = re.compile(
     r"(?:Shard|S|(_StridedShard|_S))\(\s*(?:dim\s*=\s*)?(-?\d{1,3})\s*"
     r"(?(1),\s*(?:(?:sf|split_factor)\s*=\s*)?(\d{1,9})\s*)\)(?:\[(\d{1,3})\])?"
@@ -391,7 +388,7 @@ _PLACEMENT = re.compile(
 )
 _TENSOR = re.compile(r"(unknown dtype|[a-z]\w{0,20})(unknown shape(?=\()|(?=\[[\d, ]*\]\())", re.ASCII)
 _BRACKETS = {"(": ")", "[": "]", "{": "}"}
-_MODULES = re.compile(r"^(?:(?:jax|sharding|torch|distributed|tensor|device_mesh|np|numpy)\.)+(?=\w)")
+_MODULES = re.compile(r"^(?:(?:jax|sharding|P|PartitionSpec|torch|distributed|tensor|device_mesh|np|numpy)\.)+(?=\w)")
 _ON = re.compile(r"on(?!\w)")
 _DEVICE_NUMBER = re.compile(r"(?:id=|_)(\d{1,9})(?!\w)")
 _MESH_DIMS = re.compile(r"mesh_dims=\(([\d, ]*\d)", re.ASCII)  # ShardOrderEntry(tensor_dim=0, mesh_dims=(1, 0))
@@ -731,7 +728,7 @@ class _ShardingReader:
         draft = _Draft()
         for _, value, text in items:
             names = value if type(value) is tuple else (value,)
-            if value is _UNCONSTRAINED:
+            if value is ...:  # UNCONSTRAINED
                 self.besides.append(f"dimension {draft.rank} is unconstrained")
             elif all(isinstance(name, str) for name in names):
                 draft.cuts += [Cut(draft.rank, name, 0) for name in names]
