@@ -136,14 +136,28 @@ SAMPLES = {
     ],
     "onednn": ["aBcd16b", "nChw16c"],
     "sharding": [
-        "{devices=[4,2]<=[2,4]T(1,0)}",
-        "{devices=[2,1,4]<=[8] last_tile_dim_replicate}",
-        "{devices=[2,2,2]0,1,2,3,4,5,6,7 last_tile_dims={manual, replicated}}",
-        "Mesh('x': 2, 'y': 4) {replicated}",
-        '#sdy.sharding<mesh<["x"=8,"y"=2]>, [{"x":(2)4}, {?}p1], replicated={"y"}>',
-        "NamedSharding(mesh=Mesh('x': 2, 'y': 4, axis_types=(Auto, Auto)), spec=P('x', None), memory_kind=device)",
-        "SingleDeviceSharding(device=CpuDevice(id=3), memory_kind=device)",
-        "DTensorSpec(mesh=DeviceMesh((dp=2, tp=4), 'cuda'), placements=(Shard(dim=0), Replicate()))",
+        '{devices=[2,1,2,2]<=[4,2]T(1,0) last_tile_dims={manual, replicated} metadata={op_name="dot"}}',
+        "{devices=[4]3,1,2,0 last_tile_dim_replicate shard_as 1}",
+        "{{maximal device=3}}",
+        "{mesh['x'=2,'y'=4], device_ids=([8]), [{'x'}, {'y':(1)2, ?}]}",
+        (
+            'sdy.mesh @mesh = <["x"=2], device_ids=[1,0]> {stablehlo.mesh = {axes = [{name = "x", size = 2 : i64}]}}'
+            ' #sdy.sharding<@mesh, [{"x"}p1, {?}], replicated={}>'
+        ),
+        "NamedSharding(mesh=Mesh('x': 2, 'y': 4, axis_types=(Auto, Auto)), spec=P(('x', 'y')), memory_kind=device)",
+        (
+            "Mesh(device_ids=array([[0, 1],\n [2, 3]]), axis_names=('x', 'y'))"
+            " PartitionSpec(UNCONSTRAINED, 'x', unreduced={'y'})"
+        ),
+        "GSPMDSharding({devices=[2]<=[2]}, memory_kind=device)",
+        "SingleDeviceSharding(device=CpuDevice(id=5), memory_kind=device)",
+        (
+            "DTensorSpec(mesh=DeviceMesh((dp=2, tp=2), 'cuda', stride=(2, 1)), placements=(Shard(dim=0), Partial(sum)),"
+            " tensor_meta=TensorMeta(shape=torch.Size([8, 4]), stride=(4, 1), dtype=torch.float32))"
+        ),
+        "DeviceMesh('cpu', [[0, 1], [2, 3]], mesh_dim_names=('dp', 'tp')) Spec(f32[8, 4](S(0)[1]S(0)[0]))",
+        "DTensor(local_tensor=tensor([1, 2]), device_mesh=DeviceMesh((2,)), placements=(Replicate(),))",
+        "Spec(RS(1) on (8, 4)) @ mesh: (2, 2)",
     ],
 }
 NAMELESS = {"onednn": (2, 32, 3, 5), "mosaic": (128, 128), "tvm": (8, 64)}
@@ -191,7 +205,8 @@ def test_an_unknown_attribute_is_refused_or_named(notation):
                 except tw.TilewrightError:
                     continue
                 value = getattr(parsed, "value", parsed)
-                assert "quux" in f"{value!r} {parsed}".lower(), f"{changed!r} drops {unknown!r}"
+                said = repr(value) if notation == "sharding" else f"{value!r} {parsed}"  # which has the text itself
+                assert "quux" in said.lower(), f"{changed!r} drops {unknown!r}"
 
 
 @pytest.mark.parametrize(

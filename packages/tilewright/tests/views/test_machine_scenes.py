@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright import views
+from tilewright.notation import parse_sharding
 from tilewright.tiling import Input, Output, Schedule
 
 from ..cases import examples
@@ -247,6 +248,29 @@ def test_every_device_of_a_mesh_is_drawn_with_its_part(cuts):
     assert sorted(part for part in tensor.field("part").values if part is not None) == list(range(len(boxes)))
     assert {value.split()[0] for value in tensor.field("device").values} <= set(devices.field("device").values)
     assert views.to_text(views.scene_of(mesh))
+
+
+def test_every_device_of_a_sharding_is_drawn_with_its_part():
+    sharding = parse_sharding("{devices=[3,1,2]5,1,2,0,4,3 last_tile_dim_replicate}").on((4, 6))
+    scene = views.scene_of(sharding, at=(2, 0))
+    devices, tensor = scene.panels
+    holds = {
+        cell["device"]: cell["holds"] for cell in [devices.cell(at, k).attributes for at in range(3) for k in range(2)]
+    }
+    assert holds == {"5": "[0:2, 0:6]", "1": "[0:2, 0:6]", "2": "[2:4, 0:6]", "0": "[2:4, 0:6]", "4": None, "3": None}
+    assert devices.field("held").values == ("part 0", "= 5", "part 1", "= 2", None, None)
+    assert tensor.field("device").values == ("5 1", "2 0")
+    assert [(box.row, box.column) for box in devices.outlines] == [(1, 0), (1, 1)]
+    assert {fact.name: fact.value for fact in scene.facts}["mesh"] == "axis_0 = 3, axis_1 = 2"
+
+
+def test_a_sharding_that_cannot_be_drawn_says_why():
+    with pytest.raises(tw.LayoutError, match=r"shape \[0\]: it has no elements"):
+        views.scene_of(parse_sharding("{devices=[2]<=[2]}"), shape=(0,))
+    with pytest.raises(tw.LayoutError, match=r"at most 4096 devices, got 5000; use \.windows\(shape\)"):
+        views.scene_of(parse_sharding("{devices=[5000]<=[5000]}"), shape=(5000,))
+    with pytest.raises(tw.LayoutError, match="does not state the shape of its tensor"):
+        views.scene_of(parse_sharding("{devices=[2]<=[2]}"))
 
 
 def test_a_mesh_marks_where_an_element_is():

@@ -9,6 +9,7 @@ import tilewright as tw
 from tilewright import addr, bank, views
 from tilewright.copying import Placement, plan_copy
 from tilewright.layout import tiled_layout
+from tilewright.notation import parse_sharding
 from tilewright.tiling import Schedule
 from tilewright.tiling.schedule import TraceSpan as Happened
 
@@ -79,6 +80,7 @@ def build_scenes() -> dict[str, views.Scene]:
         "tiler": views.scene_of(tw.Tiler((20, 30), (8, 10), overlap=2, augmentation=1), tile=4),
         "large tiler": views.scene_of(tw.Tiler((2000, 3000), (512, 512), overlap=32)),
         "tiler of a line": views.scene_of(tw.Tiler((40,), (12,), overlap=3)),
+        "sharding": views.scene_of(parse_sharding("{devices=[2,1,2]3,1,2,0 last_tile_dim_replicate}"), shape=(5, 4)),
         "schedule": views.scene_of(Schedule("double", 9), times=(1, 1.5, 1)),
         "trace": views.scene_of(
             tw.tiling.Trace([Happened("import", 0, 0, 0, 9000), Happened("compute", 0, 0, 4000, 20_000)])

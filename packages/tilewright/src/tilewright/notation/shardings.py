@@ -13,9 +13,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import Any, NamedTuple, NoReturn, TypeAlias
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._integers import ceil_div
 from .._text import TextCursor, count_of, format_extents, list_some
@@ -47,11 +48,10 @@ class Cut(NamedTuple):
 class _Piece(NamedTuple):
     """A part of an axis of a mesh, which cuts a dimension or holds copies."""
 
-    axis: int
     size: int
-    after: int  # devices of the axis for each step along the piece
-    order: int  # among the cuts; copies come last
-    dimension: int | None
+    stride: int  # between its devices, in the order of the mesh
+    order: int  # among the cuts
+    dimension: int | None  # that it cuts; None if it holds copies
 
 
 @dataclass(frozen=True)
@@ -152,48 +152,43 @@ class DeviceSharding(Drawable):
         2 x 4 devices, 2 along dimension 0, 4 along dimension 1; each holds 4 x 2
         """
         extents, mesh_shape = self._extents(shape), self.mesh_shape or (1,)
-        part, pieces = list(extents), sorted(self._pieces(), key=lambda piece: piece.order)
-        index = np.zeros(len(self.devices), np.int64)
-        for piece in pieces:
-            index = index * piece.size + self._digits(piece)
-        for k, cut in self._by_dimension(len(extents)).items():
-            part[k] = _require_even(k, extents[k], cut)
+        parts, part = self._by_dimension(len(extents)), list(extents)
+        for k, own in parts.items():
+            if k is not None:
+                part[k] = _require_even(k, extents[k], own)
+        index = self._index([piece for own in parts.values() for piece in own])
         at = np.unravel_index(np.argsort(index), mesh_shape)
-        distribution = tuple([piece.size for piece in pieces]) or (1,)
-        cuts = tuple([None if piece.dimension is None else piece.dimension % len(extents) for piece in pieces])
         coordinates = tuple(zip(*[axis.tolist() for axis in at], strict=True))
-        return Mesh(mesh_shape, Topology(distribution, cuts or (None,), coordinates), tuple(part))
+        distribution = tuple([_count_parts(own) for own in parts.values()])
+        return Mesh(mesh_shape, Topology(distribution or (1,), tuple(parts) or (None,), coordinates), tuple(part))
 
     def layout(self, shape: Sequence[int] | None = None) -> Layout:
-        """Return the layout from a coordinate to the device, and to the element in the row-major part on it.
+        """Return the layout from a coordinate of a tensor of `shape` to the device, and to the element on it.
 
-        Copies are replicas; where a part is shorter than others, the rest is padding.
+        The part on a device is row-major. Copies are replicas; where a part is shorter than others, the rest is padding.
 
         >>> print(parse_sharding("{devices=[2,4]<=[8]}").layout((8, 8)))
         ((4,2),(2,4)):((2,4@device),(1,1@device))
         """
         extents, numbers = self._extents(shape), np.array(self.devices, dtype=object)
-        even = np.full(len(numbers), numbers[0])
-        strides = {}
-        for piece in self._pieces():
-            digits = self._digits(piece)
-            strides[piece] = numbers[np.argmax(digits == 1)] - numbers[0]  # 0 where there is one digit
-            even = even + digits * strides[piece]
-        if not np.array_equal(even, numbers):
+        parts = self._by_dimension(len(extents))
+        pieces = [piece for own in parts.values() for piece in own]
+        strides = {piece: numbers[piece.stride] - numbers[0] if piece.size > 1 else 0 for piece in pieces}
+        if any(numbers - numbers[0] - sum([self._index([piece]) * stride for piece, stride in strides.items()])):
             raise LayoutError(
                 f"the devices {list_some(list(map(str, numbers[:99])), _MAX_LISTED)} of this mesh are in an order that"
                 " strides cannot express; .windows(shape) has the part of every device"
             )
-        cuts = self._by_dimension(len(extents))
-        part = [ceil_div(n, prod([piece.size for piece in cuts.get(k, ())])) for k, n in enumerate(extents)]
-        modes: list[Any] = list(part)
-        steps: list[Any] = [prod(part[k + 1 :]) for k in range(len(part))]
-        for k, own in cuts.items():
-            if self.is_nested and len(own) > 1:
-                _require_even(k, extents[k], own)
-            modes[k] = (part[k], *[piece.size for piece in reversed(own)])
-            steps[k] = (steps[k], *[strides[piece] @ device for piece in reversed(own)])
-        copies = [(piece.size, strides[piece] @ device) for piece in strides if piece.dimension is None]
+        part = [ceil_div(extent, _count_parts(parts.get(k, ()))) for k, extent in enumerate(extents)]
+        modes: list[Any] = list(part)  # integers, or tuples of them
+        steps: list[Any] = [prod(part[k + 1 :]) for k in range(len(part))]  # integers, and such on the axis of devices
+        for k, own in parts.items():
+            if k is not None:
+                if self.is_nested and len(own) > 1:
+                    _require_even(k, extents[k], own)
+                modes[k] = (part[k], *[piece.size for piece in reversed(own)])
+                steps[k] = (steps[k], *[strides[piece] @ device for piece in reversed(own)])
+        copies = [(piece.size, strides[piece] @ device) for piece in parts.get(None, ())]
         laid_out = Layout(tuple(modes), tuple(steps), numbers[0] @ device, copies)
         return laid_out if 0 in extents else with_logical_shape(laid_out, extents)
 
@@ -205,14 +200,15 @@ class DeviceSharding(Drawable):
         device    2 = (1, 0) of 2 x 2: element (1, 1)
         device    3 = (1, 1) of 2 x 2: element (1, 1)
         """
-        extents, at, numbers = self._extents(None), tuple(coordinate), np.reshape(self.devices, self.mesh_shape)
+        extents, at = self._extents(None), tuple(coordinate)
         if len(at) != len(extents) or not all(0 <= c < n for c, n in zip(at, extents, strict=True)):
             raise CoordinateError(f"coordinate {at} is outside shape {list(extents)}")
-        for box, places in self.boxes().items():
-            inside = tuple([c - start for c, start in zip(at, box.offset, strict=True)])
-            if all(0 <= c < n for c, n in zip(inside, box.shape, strict=True)):
-                holders = tuple([(int(numbers[place]), place or (0,), inside) for place in places])
-        return TileExplanation(extents, self.mesh_shape or (1,), at, holders, "device")
+        holders = [
+            (number, place or (0,), tuple([c - s.start for c, s in zip(at, part, strict=True)]))
+            for place, (number, part) in zip(np.ndindex(*self.mesh_shape), self.windows().items(), strict=True)
+            if all(s.start <= c < s.stop for c, s in zip(at, part, strict=True))
+        ]
+        return TileExplanation(extents, self.mesh_shape or (1,), at, tuple(holders), "device")
 
     def __str__(self) -> str:
         return self.text or repr(self)
@@ -237,8 +233,9 @@ class DeviceSharding(Drawable):
             if cut.axis not in own:
                 raise LayoutError(f"the mesh has no axis {cut.axis!r}, only {', '.join(own) or 'none'}")
             own[cut.axis].append((order, cut))
-        for k, (name, size) in enumerate(self.axes):
-            before = 1
+        rest = prod(self.mesh_shape)
+        for name, size in self.axes:
+            rest, before = rest // size, 1
             for order, cut in sorted(own[name], key=lambda pair: pair[1].before):
                 after = cut.before * cut.size
                 if cut.before < before or (cut.size < 2 and len(own[name]) > 1):
@@ -246,39 +243,38 @@ class DeviceSharding(Drawable):
                 if cut.before % before or cut.size < 1 or size % after:
                     raise LayoutError(f"axis {name!r} of {size} devices has no part ({cut.before}){cut.size}")
                 if cut.before > before:
-                    pieces.append(_Piece(k, cut.before // before, size // cut.before, len(self.cuts), None))
-                pieces.append(_Piece(k, cut.size, size // after, order, cut.dimension))
+                    pieces.append(_Piece(cut.before // before, rest * size // cut.before, 0, None))
+                pieces.append(_Piece(cut.size, rest * size // after, order, cut.dimension))
                 before = after
             if before < size:
-                pieces.append(_Piece(k, size // before, 1, len(self.cuts), None))
+                pieces.append(_Piece(size // before, rest, 0, None))
         return pieces
 
-    def _by_dimension(self, rank: int) -> dict[int, list[_Piece]]:
-        """Return the pieces that cut each dimension of a tensor, major first."""
-        result: dict[int, list[_Piece]] = {}
-        for piece in sorted(self._pieces(), key=lambda piece: piece.order):
-            if piece.dimension is not None:
-                result.setdefault(piece.dimension % rank, []).append(piece)
+    def _by_dimension(self, rank: int) -> dict[int | None, list[_Piece]]:
+        """Return the pieces that cut each dimension of a tensor, major first, and those with copies, of None."""
+        result: dict[int | None, list[_Piece]] = {}
+        for piece in sorted(self._pieces(), key=lambda piece: (piece.dimension is None, piece.order)):
+            result.setdefault(None if piece.dimension is None else piece.dimension % rank, []).append(piece)
         return result
 
-    def _digits(self, piece: _Piece) -> Any:
-        """Return the coordinate of every device along a piece, as an array."""
-        inner = prod(self.mesh_shape[piece.axis + 1 :]) * piece.after
-        return np.arange(prod(self.mesh_shape)) // inner % piece.size
+    def _index(self, pieces: Iterable[_Piece]) -> NDArray[np.int64]:
+        """Return the number of every device along pieces, the first one major."""
+        at = np.arange(len(self.devices))
+        index = np.zeros_like(at)
+        for piece in pieces:
+            index = index * piece.size + at // piece.stride % piece.size
+        return index
 
     def _columns(self, shape: Sequence[int] | None) -> list[list[slice]]:
         """Return for each dimension the slices of all devices, in the order of the mesh."""
         extents = self._extents(shape)
         columns = [[slice(0, n)] * len(self.devices) for n in extents]
         for k, own in self._by_dimension(len(extents)).items():
-            spans, index = [(0, extents[k])], np.zeros(len(self.devices), np.int64)
-            sizes = [piece.size for piece in own]
-            for size in sizes if self.is_nested else [prod(sizes)]:
-                spans = [span for start, stop in spans for span in _split(start, stop, size)]
-            for piece in own:
-                index = index * piece.size + self._digits(piece)
-            table = [slice(start, stop) for start, stop in spans]
-            columns[k] = [table[number] for number in index.tolist()]
+            if k is not None:
+                spans = [(0, extents[k])]
+                for size in [piece.size for piece in own] if self.is_nested else [_count_parts(own)]:
+                    spans = [span for start, stop in spans for span in _split(start, stop, size)]
+                columns[k] = [slice(*spans[number]) for number in self._index(own).tolist()]
         return columns
 
 
@@ -296,15 +292,18 @@ def _split(start: int, stop: int, count: int) -> list[tuple[int, int]]:
     return [(min(start + k * part, stop), min(start + (k + 1) * part, stop)) for k in range(count)]
 
 
+def _count_parts(pieces: Iterable[_Piece]) -> int:
+    return prod([piece.size for piece in pieces])
+
+
 def _require_even(dimension: int, extent: int, pieces: list[_Piece]) -> int:
     """Return the extent of each part of a dimension, if all are alike."""
-    sizes = [piece.size for piece in pieces]
-    if extent % prod(sizes):
+    if extent % _count_parts(pieces):
         raise LayoutError(
-            f"dimension {dimension} has {extent} elements, which {format_extents(sizes)} devices cannot share evenly;"
-            " .windows(shape) has the part of every device"
+            f"dimension {dimension} has {extent} elements, which {format_extents([piece.size for piece in pieces])}"
+            " devices cannot share evenly; .windows(shape) has the part of every device"
         )
-    return extent // prod(sizes)
+    return extent // _count_parts(pieces)
 
 
 def _count_devices(sizes: Iterable[int]) -> int:
@@ -321,18 +320,17 @@ def _count_devices(sizes: Iterable[int]) -> int:
 
 
 class _MeshText(NamedTuple):
-    axes: tuple[tuple[str, int], ...]
-    numbers: tuple[int, ...] | None = None
-    besides: tuple[str, ...] = ()
+    axes: tuple[tuple[str, int], ...] = ()
+    numbers: tuple[int, ...] | None = ()
 
 
 class _Placement(NamedTuple):
     """A placement of DTensor: the dimension that an axis of the mesh cuts; None if it holds copies or summands."""
 
-    dimension: int | None = None
-    factor: int = 1  # of _StridedShard: into how many parts later axes have cut before
-    order: int | None = None  # of the axis, among those that cut the dimension
-    partial: str = ""
+    dimension: int | None
+    factor: int  # of _StridedShard: into how many parts later axes have cut before
+    order: int | None  # of the axis, among those that cut the dimension
+    partial: str
 
 
 @dataclass
@@ -345,54 +343,67 @@ class _Draft:
     cuts: list[Cut] = field(default_factory=list)  # of size 0 if it is that of the axis
     placements: list[_Placement] | None = None  # of DTensor, for each axis
     shape: tuple[int, ...] | None = None
-    besides: list[str] = field(default_factory=list)
+    state: str = ""  # if it has no devices: replicated, manual, unknown or unreduced
 
 
-class _Word(str):
-    """A word of Python's that is not in quotes."""
+class _Pair(NamedTuple):
+    """An item of a bracket that has a key: 'x': 2, or x=2."""
 
-    __slots__ = ()
-
-
-_Items: TypeAlias = "list[tuple[Any, Any, slice]]"  # a keyword or key, a value, and where the text has them
+    key: str
+    value: Any  # whatever the text has
 
 
-class _Node(NamedTuple):
-    """A call, or a bracket as its name, with the items in it."""
+class _Item(NamedTuple):
+    """An item of a call: its keyword if it has one, its value, and the text of both."""
 
-    name: str
-    items: _Items
-
-    @property
-    def values(self) -> list[Any]:
-        return [value for _, value, _ in self.items]
+    keyword: str | None
+    value: Any  # whatever the text has
+    text: str
 
 
-_PREFIX = re.compile(r"(?:[A-Za-z_][\w.]{0,60})?shardings?\s*[=:]\s*", re.ASCII)
+_PREFIX = re.compile(r"(?:(?:[A-Za-z_][\w.]{0,60})?shardings?\s*[=:]\s*)?\"?", re.ASCII)
+_SEPARATOR = re.compile(r"\"?\s*[,;]?")
 _HLO = re.compile(r"\{\s*(?:devices|maximal|replicated|manual|unknown|unreduced|mesh|\{)")
-_STATE = re.compile(r"(replicated|manual|unknown|unreduced)(?!\w)|(?:maximal\s+)?device\s*=")
+_STATE = re.compile(r"(replicated|manual|unknown|unreduced)(?!\w)")
+_SUBGROUP = re.compile(r"replicated|manual|unreduced")
 _ATTRIBUTE = re.compile(r"(shard_as\s+\d{1,9}|shard_like\s+\d{1,9})|metadata\s*=")
-_ATTRIBUTES = re.compile(r"\{(?=\s*[a-z]\w*\.\w+\s*=)", re.ASCII)
-_BRACKET = re.compile(r"[\[(]")
-_KINDS = re.compile(r"replicated|manual|unreduced")
+_DEVICES = re.compile(r"\d{1,10}(?!\d)(?:\s*,\s*\d{1,10}(?!\d))*", re.ASCII)
+_DEVICE_IDS = re.compile(r",\s*device_ids\s*=\s*[\[(]")
+_CLOSING = re.compile(r"[\])]")
+_DICTIONARY = re.compile(r"\{(?=\s*[a-z]\w*\.\w+\s*=)", re.ASCII)
 _AXIS = re.compile(r"\"([^\"\s]{1,100})\"|'([^'\s]{1,100})'|([A-Za-z_][\w.-]{0,99})", re.ASCII)
 _SYMBOL = re.compile(r"@[\w.$-]{1,100}", re.ASCII)
 _PRIORITY = re.compile(r"p(\d{1,9})(?!\w)", re.ASCII)
+_KEYWORD = re.compile(r"([A-Za-z_]\w*)\s*=\s*", re.ASCII)
 _STRING = re.compile(r"\"([^\"\n]*)\"|'([^'\n]*)'")
 _NUMBER = re.compile(r"-?\d{1,18}(?![\w.])", re.ASCII)
-_WORD = re.compile(r"[A-Za-z_][\w.]*|<[^<>\n]{1,100}>|-?\.?\d[\w.+-]*", re.ASCII)
+_WORD = re.compile(r"[A-Za-z_][\w.]*", re.ASCII)
+_CONSTANTS = {"None": None, "UNCONSTRAINED": ...}
 _PLACEMENT = re.compile(
     r"(?:Shard|S|(_StridedShard|_S))\(\s*(?:dim\s*=\s*)?(-?\d{1,3})\s*"
-    r"(?:,\s*(?:(?:sf|split_factor)\s*=\s*)?(\d{1,9})\s*)?\)(?:\[(\d{1,3})\])?"
+    r"(?(1),\s*(?:(?:sf|split_factor)\s*=\s*)?(\d{1,9})\s*)\)(?:\[(\d{1,3})\])?"
     r"|Replicate\(\s*\)|R(?=\s*(?:[\])},RSP_]|on\b|\Z))"
     r"|(Partial\([\w=' ]{0,40}\)|P\((?:sum|avg|product|min|max|band|bor|bxor|premul_sum)\))",
     re.ASCII,
 )
 _TENSOR = re.compile(r"(unknown dtype|[a-z]\w{0,20})(unknown shape(?=\()|(?=\[[\d, ]*\]\())", re.ASCII)
+_BRACKETS = {"(": ")", "[": "]", "{": "}"}
+_MODULES = re.compile(r"^(?:(?:jax|sharding|P|PartitionSpec|torch|distributed|tensor|device_mesh|np|numpy)\.)+(?=\w)")
 _ON = re.compile(r"on(?!\w)")
-_MESHES = ("Mesh", "AbstractMesh", "DeviceMesh", "make_mesh", "init_device_mesh")
-_SHARDINGS = ("NamedSharding", "GSPMDSharding", "SingleDeviceSharding", "DTensorSpec", "DTensor", "Spec")
+_DEVICE_NUMBER = re.compile(r"(?:id=|_)(\d{1,9})(?!\w)")
+_MESH_DIMS = re.compile(r"mesh_dims=\(([\d, ]*\d)", re.ASCII)  # ShardOrderEntry(tensor_dim=0, mesh_dims=(1, 0))
+_KEYWORDS: dict[str, tuple[str, ...]] = {  # of calls that are read; other keywords are besides
+    **dict.fromkeys(("Mesh", "AbstractMesh", "make_mesh"), ("device_ids", "axis_sizes", "axis_shapes", "axis_names")),
+    **dict.fromkeys(("DeviceMesh", "init_device_mesh"), ("mesh", "mesh_shape", "mesh_dim_names", "stride")),
+    **dict.fromkeys(("P", "PartitionSpec", "GSPMDSharding", "array", "tensor", "Size"), ()),
+    "NamedSharding": ("mesh", "spec"),
+    "DTensorSpec": ("mesh", "placements", "tensor_meta", "shard_order"),
+    "DTensor": ("device_mesh", "placements"),
+    "TensorMeta": ("shape",),
+    "Spec": ("shape",),
+}
 _EXAMPLES = '{devices=[2,4]<=[8]}, #sdy.sharding<@mesh, [{"x"}]>, NamedSharding(...), [Shard(0), Replicate()]'
+_A_SYMBOL = "the symbol of a mesh, such as @mesh"
 
 
 def parse_sharding(text: str, mesh: str | Mapping[str, int] = "") -> DeviceSharding:
@@ -411,24 +422,27 @@ def parse_sharding(text: str, mesh: str | Mapping[str, int] = "") -> DeviceShard
 
 
 class _ShardingReader:
-    """Reads the items of a text at a cursor."""
+    """Reads the items of a text at a cursor, and collects what no item uses in `besides`."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.cursor = TextCursor(re.sub(r'(?<!\\)\\+(?:22|")', '"', text), "a sharding")  # quotes in a string of MLIR
         self.symbols: dict[str, _MeshText] = {}
+        self.besides: list[str] = []
 
     def read(self) -> DeviceSharding:
         """Return the sharding in the text."""
-        cursor, found = self.cursor, list[Any]()
+        cursor, found = self.cursor, list[_MeshText | _Draft]()
         while not cursor.at_end():
             cursor.match(_PREFIX)
-            is_quoted = cursor.accept('"')
-            found.append(self._read_item())
-            if is_quoted:
-                cursor.expect('"')
-            if not cursor.accept(","):
-                cursor.accept(";")
+            if cursor.accept("sdy.mesh"):
+                self._read_symbol()
+            elif cursor.accept("#sdy.sharding_per_value<["):
+                found += cursor.items("]", self._read_shardy, MAX_DEVICES)
+                cursor.expect(">")
+            else:
+                found.append(self._read_item())
+            cursor.match(_SEPARATOR)
         meshes = [item for item in found if isinstance(item, _MeshText)]
         drafts = [item for item in found if isinstance(item, _Draft)]
         if len(drafts) != 1 or len(meshes) > 1:
@@ -438,49 +452,35 @@ class _ShardingReader:
 
     def _finish(self, draft: _Draft, mesh: _MeshText | None) -> DeviceSharding:
         """Return a sharding on its own mesh, or on the one that was found elsewhere."""
-        is_replicated = draft.besides[:1] == ["replicated"]
         if isinstance(draft.mesh, _MeshText) and mesh is not None:
             _refuse("this sharding has a mesh of its own, but the text has another one; leave that out")
-        own = self.symbols.get(draft.mesh, mesh) if isinstance(draft.mesh, str) else draft.mesh or mesh
-        if own is None and not is_replicated:
+        own = self.symbols.pop(draft.mesh, mesh) if isinstance(draft.mesh, str) else draft.mesh or mesh
+        if own is None and not draft.state:
             _refuse(
                 "this sharding does not state the sizes of its mesh; put them before it, as in Mesh('x': 2, 'y': 4)"
                 " P('x'), sdy.mesh @mesh = <[\"x\"=2]> #sdy.sharding<...> or DeviceMesh((2, 4), 'cpu') [Shard(0), R]"
             )
-        elif own is not None and is_replicated and own.numbers != ():
-            del draft.besides[0]  # the mesh has the devices
-        own = own or _MeshText((), ())
-        sizes = dict(own.axes)
-        cuts = [cut if cut.size else cut._replace(size=sizes.get(cut.axis, 1)) for cut in draft.cuts]
-        if draft.placements is not None:
-            cuts = _place(draft, own.axes)
+        axes, numbers = own or _MeshText()
+        if draft.placements is None:
+            sizes = dict(axes)
+            cuts = [cut if cut.size else cut._replace(size=sizes.get(cut.axis, 1)) for cut in draft.cuts]
+        else:
+            cuts = self._place(draft, draft.placements, axes)
+        state = [draft.state or "replicated"] if numbers == () else []
+        unused = [f"mesh {symbol}" for symbol in self.symbols]
         return DeviceSharding(
-            *(own.axes, tuple(cuts), own.numbers, draft.rank, draft.is_prefix, draft.placements is not None),
-            *(draft.shape, (*own.besides, *draft.besides), self.text),
+            *(axes, tuple(cuts), numbers, draft.rank, draft.is_prefix, draft.placements is not None, draft.shape),
+            *((*state, *self.besides, *unused), self.text),
         )
 
-    def _read_item(self) -> _MeshText | _Draft | None:
-        """Return the next mesh or sharding; None for the definition of a symbol."""
+    def _read_item(self) -> _MeshText | _Draft:
+        """Return the next mesh or sharding."""
         cursor, start = self.cursor, self.cursor.skip_space()
-        if cursor.accept("sdy.mesh"):
-            symbol = self._read_symbol()
-            cursor.expect("=", "<")
-            mesh = self._read_axes(">")
-            if cursor.match(_ATTRIBUTES):  # JAX repeats the axes in {stablehlo.mesh = ...}
-                mesh = mesh._replace(besides=(*mesh.besides, *cursor.items("}", cursor.raw)))
-            self.symbols[symbol] = mesh
-            return None
-        if cursor.accept("#sdy.sharding_per_value"):
-            cursor.expect("<", "[")
-            draft = _only(cursor.items("]", self._read_shardy, MAX_DEVICES))
-            cursor.expect(">")
-            return draft
         if cursor.accept("#sdy.sharding"):
             return self._read_shardy()
-        is_mesh = cursor.accept("@ mesh:")  # as DTensor prints operations
+        if cursor.accept("@ mesh:"):  # as DTensor prints operations
+            return self._build_mesh([_Item(None, self._read_value(0), "")])
         item = self._read_value(0)
-        item = self._build("Mesh", [(None, item, slice(0))]) if is_mesh else item
-        item = _Draft(placements=item) if isinstance(item, list) else item
         if not isinstance(item, (_MeshText, _Draft)):
             cursor.at = start
             cursor.fail(f"a sharding, such as {_EXAMPLES}, or a mesh")
@@ -492,51 +492,56 @@ class _ShardingReader:
         cursor, draft = self.cursor, _Draft()
         cursor.expect("{")
         if cursor.peek("{") and not is_element:
-            return _only(cursor.items("}", lambda: self._read_hlo(True), MAX_DEVICES))
+            drafts = cursor.items("}", lambda: self._read_hlo(True), MAX_DEVICES)
+            return (
+                drafts[0] if len(drafts) == 1 else _refuse(f"expected one value, got {len(drafts)}; paste one of them")
+            )
         if cursor.accept("mesh"):
             draft.mesh = self._read_axes(",")
             if not cursor.accept("replicated"):
                 return self._read_dimensions(draft.mesh, "}")
         elif match := cursor.match(_STATE):
-            draft.besides += [match[1]] if match[1] else []
-            if match[1] != "replicated":
-                draft.mesh = _MeshText((), () if match[1] else (self._read_device(),))
+            draft.state = match[1]
+            draft.mesh = None if draft.state == "replicated" else _MeshText()
+        elif cursor.accept("maximal"):
+            cursor.expect("device", "=")
+            draft.mesh = _MeshText((), (cursor.integer("the number of a device"),))
         else:
             cursor.expect("devices", "=")
             self._read_tiles(draft)
         while match := cursor.match(_ATTRIBUTE):
-            draft.besides.append(match[1] or f"metadata={cursor.raw()}")
+            self.besides.append(match[1] or f"metadata={cursor.raw()}")
         cursor.expect("}")
         return draft
 
     def _read_tiles(self, draft: _Draft) -> None:
         """Read how many parts each dimension has, and which devices hold them."""
-        cursor, kinds, pieces = self.cursor, list[str](), None
+        cursor, subgroups, pieces = self.cursor, list[str](), None
         tiles = cursor.integers("[", "]")
         count = _count_devices(tiles)
         if cursor.accept("<="):
-            iota = self._read_iota(count)
-            pieces = _refine(tiles, *iota)
-            numbers = _order_devices(*iota) if pieces is None else tuple(range(count))
+            extents, order = self._read_iota(count)
+            pieces = _refine(tiles, extents, order)
+            numbers = _order_devices(extents, order) if pieces is None else tuple(range(count))
         else:
             numbers = self._read_devices()
         if cursor.accept("last_tile_dim_replicate"):
-            kinds = ["replicated"]
+            subgroups = ["replicated"]
         elif cursor.accept("last_tile_dims"):
             cursor.expect("=", "{")
-            kinds = cursor.items("}", lambda: cursor.take(_KINDS, "replicated, manual or unreduced"))
-        draft.rank, draft.is_prefix = len(tiles) - len(kinds), False
+            subgroups = cursor.items("}", lambda: cursor.take(_SUBGROUP, "replicated, manual or unreduced"))
+        draft.rank, draft.is_prefix = len(tiles) - len(subgroups), False
         if draft.rank < 0:
-            _refuse(f"{len(kinds)} last_tile_dims are more than the {len(tiles)} of devices=[...]")
-        if pieces is None:
-            pieces = [(k, k, size) for k, size in enumerate(tiles) if size > 1]
-        order = sorted(range(len(pieces)), key=lambda j: pieces[j][0])
-        names = {j: f"axis_{at}" for at, j in enumerate(order)}
-        draft.mesh = _MeshText(tuple([(names[j], pieces[j][2]) for j in order]), numbers)
-        draft.cuts = [Cut(k, names[j], size) for j, (_, k, size) in enumerate(pieces) if k < draft.rank]
-        for j, (_, k, _) in enumerate(pieces):
-            if k >= draft.rank and kinds[k - draft.rank] != "replicated":
-                draft.besides.append(f"{kinds[k - draft.rank]} along {names[j]}")
+            _refuse(f"{len(subgroups)} last_tile_dims are more than the {len(tiles)} of devices=[...]")
+        pieces = [(k, k, size) for k, size in enumerate(tiles) if size > 1] if pieces is None else pieces
+        names = {piece: f"axis_{at}" for at, piece in enumerate(sorted(pieces, key=lambda piece: piece[0]))}
+        draft.mesh = _MeshText(tuple([(name, size) for (_, _, size), name in names.items()]), numbers)
+        for piece in pieces:
+            _, k, size = piece
+            if k < draft.rank:
+                draft.cuts.append(Cut(k, names[piece], size))
+            elif subgroups[k - draft.rank] != "replicated":
+                self.besides.append(f"{subgroups[k - draft.rank]} along {names[piece]}")
 
     def _read_iota(self, count: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return the dimensions that the device numbers are counted along, and their order."""
@@ -550,47 +555,39 @@ class _ShardingReader:
             )
         return extents, order
 
-    def _read_device(self) -> int:
-        return self.cursor.integer("the number of a device", 2**31 - 1)
-
     def _read_devices(self) -> tuple[int, ...]:
-        numbers = [self._read_device()]
-        while self.cursor.accept(","):
-            numbers.append(self._read_device())
-        return tuple(numbers)
+        return tuple(map(int, self.cursor.take(_DEVICES, "the numbers of devices").split(",")))
 
     # Shardy: #sdy.sharding<@mesh, [{"x"}, {"y":(1)2, ?}p1], replicated={"z"}>, and XLA's {mesh['x'=2], [{'x'}]}
 
-    def _read_symbol(self) -> str:
-        return self.cursor.take(_SYMBOL, "the symbol of a mesh, such as @mesh")
+    def _read_symbol(self) -> None:
+        """Read the definition of a mesh: @mesh = <["x"=2, "y"=4]>."""
+        cursor = self.cursor
+        symbol = cursor.take(_SYMBOL, _A_SYMBOL)
+        cursor.expect("=", "<")
+        self.symbols[symbol] = self._read_axes(">")
+        if cursor.match(_DICTIONARY):  # JAX repeats the axes in {stablehlo.mesh = ...}
+            self.besides += cursor.items("}", cursor.raw)
 
     def _read_axes(self, closing: str) -> _MeshText:
         """Return a mesh: ["x"=2, "y"=4], device_ids=[...]."""
         cursor = self.cursor
         cursor.expect("[")
         axes = tuple([(cut.axis, cut.size) for cut in cursor.items("]", lambda: self._read_axis("="))])
-        count, start = _count_devices([size for _, size in axes]), cursor.at
+        count = _count_devices([size for _, size in axes])
         numbers = tuple(range(count)) if axes else ()
-        if cursor.accept(",") and cursor.accept("device_ids"):
-            cursor.expect("=")
-            bracket = cursor.take(_BRACKET, "'[' or '('")
-            is_iota = bracket == "(" and cursor.peek("[")
-            numbers = _order_devices(*self._read_iota(count)) if is_iota else self._read_devices()
-            cursor.expect("]" if bracket == "[" else ")")
-        else:
-            cursor.at = start
+        if cursor.match(_DEVICE_IDS):
+            numbers = _order_devices(*self._read_iota(count)) if cursor.peek("[") else self._read_devices()
+            cursor.take(_CLOSING, "']' or ')'")
         cursor.expect(closing)
-        return _MeshText(axes, numbers, () if numbers else ("replicated",))
+        return _MeshText(axes, numbers)
 
     def _read_shardy(self) -> _Draft:
-        cursor, mesh = self.cursor, None
+        cursor = self.cursor
         cursor.expect("<")
-        if cursor.accept("mesh"):
-            cursor.expect("<")
-            mesh = self._read_axes(">")
-        symbol = mesh or self._read_symbol()
+        mesh = self._read_axes(">") if cursor.accept("mesh<") else cursor.take(_SYMBOL, _A_SYMBOL)
         cursor.expect(",")
-        return self._read_dimensions(symbol, ">")
+        return self._read_dimensions(mesh, ">")
 
     def _read_dimensions(self, mesh: _MeshText | str, closing: str) -> _Draft:
         """Return the sharding from the axes of each dimension on, up to its end."""
@@ -600,25 +597,18 @@ class _ShardingReader:
             cursor.expect("{")
             for cut in cursor.items("}", lambda: None if cursor.accept("?") else self._read_axis(":")):
                 if cut is None:
-                    draft.besides.append(f"dimension {draft.rank} is open")
+                    self.besides.append(f"dimension {draft.rank} is open")
                 else:
                     draft.cuts.append(cut._replace(dimension=draft.rank))
             if match := cursor.match(_PRIORITY):
-                draft.besides.append(f"dimension {draft.rank} has priority {match[1]}")
+                self.besides.append(f"dimension {draft.rank} has priority {match[1]}")
             draft.rank += 1
 
         cursor.expect("[")
         cursor.items("]", read_dimension)
         while not cursor.accept(closing):
             cursor.expect(",")
-            start = cursor.skip_space()
-            if cursor.accept("metadata"):
-                cursor.raw()
-            else:
-                cursor.take(_KINDS, repr(closing))
-                cursor.expect("=", "{")
-                cursor.items("}", lambda: self._read_axis(":"))
-            draft.besides.append(cursor.text[start : cursor.at])
+            self.besides.append(cursor.raw())  # replicated={...}, unreduced={...}, metadata={...}
         return draft
 
     def _read_axis(self, sign: str) -> Cut:
@@ -636,173 +626,188 @@ class _ShardingReader:
 
     # JAX and DTensor, as Python prints them
 
-    def _read_value(self, depth: int) -> Any:
-        """Return a value of Python: a mesh, a sharding, a list of placements, a number, a string, a word, a node."""
+    def _read_value(self, depth: int) -> Any:  # whatever the text has
+        """Return a value of Python: a mesh, a sharding, a number, a string, a word, None, or a bracket of values."""
         cursor, placements = self.cursor, []
         if depth > MAX_DEPTH:
             cursor.fail(f"at most {MAX_DEPTH} levels")
         while match := cursor.match(_PLACEMENT):
-            if (match[1] is None) != (match[3] is None):
-                cursor.fail("a split factor for _StridedShard, and for no other placement, before")
-            dimension, factor, order = [None if match[k] is None else int(match[k]) for k in (2, 3, 4)]
+            dimension, factor, order = [None if number is None else int(number) for number in match.group(2, 3, 4)]
             placements.append(_Placement(dimension, factor or 1, order, match[5] or ""))
         if placements:
-            return placements
+            return _Draft(placements=placements)
         if cursor.peek("{") and _HLO.match(cursor.text, cursor.at):
             return self._read_hlo()
-        for opening, closing in ("()", "[]", "{}"):
+        for opening, closing in _BRACKETS.items():
             if cursor.accept(opening):
-                return self._read_items(opening, closing, depth)
+                return _join(opening, self._read_items(opening, closing, depth))
         if match := cursor.match(_STRING):
             return match[1] or match[2] or ""
         if match := cursor.match(_NUMBER):
             return int(match[0])
         if match := cursor.match(_TENSOR):  # f32[8, 4](S(0)R), in Spec(...)
+            self.besides.append(match[1])
             shape = None if match[2] else cursor.integers("[", "]")
             cursor.expect("(")
-            placements = self._read_items("(", ")", depth)
-            if not isinstance(placements, list):
-                cursor.fail("placements before")
-            return _Draft(placements=placements, shape=shape, besides=[match[1]])
-        name = cursor.take(_WORD, "a value")
-        if not cursor.accept("("):
-            return None if name == "None" else _Word(name)
-        return self._read_items(name.rpartition(".")[2], ")", depth)
-
-    def _read_items(self, name: str, closing: str, depth: int) -> Any:
-        """Return what a call or a bracket means, from its items up to the closing bracket."""
-        cursor, items = self.cursor, list[tuple[Any, Any, slice]]()
-
-        def read_item() -> None:
-            start = cursor.skip_space()
-            key, value = None, self._read_value(depth + 1)
-            if cursor.accept("=") or cursor.accept(":"):
-                key, value = value, self._read_value(depth + 1)
-            items.append((key, value, slice(start, cursor.at)))
-            if cursor.match(_ON):  # Spec(S(0)R on (8, 4))
-                items.append(("on", self._read_value(depth + 1), slice(0)))
-
-        if name in _MESHES:
+            return self._build("Spec", [_Item("shape", shape, ""), *self._read_items("Spec", ")", depth)])
+        start, name = cursor.skip_space(), _MODULES.sub("", cursor.take(_WORD, "a value"))
+        if name in _CONSTANTS:
+            return _CONSTANTS[name]
+        if name == "SingleDeviceSharding" and cursor.accept("("):
+            return self._read_device()
+        if name not in _KEYWORDS or not cursor.accept("("):
+            cursor.at = start
+            cursor.fail("a mesh, a sharding or a part of one")
+        if name.endswith("Mesh"):
             cursor.accept(",")  # JAX prints a mesh without axes as Mesh(, axis_types=())
-        cursor.items(closing, read_item, MAX_DEVICES, is_python=True)
-        return self._build(name, items)
+        return self._build(name, self._read_items(name, ")", depth))
 
-    def _build(self, name: str, items: _Items) -> Any:
-        if name in _MESHES:
+    def _read_device(self) -> _Draft:
+        """Return the sharding of a SingleDeviceSharding, from its device on."""
+        texts = self.cursor.items(")", self.cursor.raw)
+        number = _DEVICE_NUMBER.search(texts[0]) if texts else None
+        if number is None:
+            _refuse(f"expected the number of a device, as in CpuDevice(id=0), got {', '.join(texts):.40}")
+        self.besides += texts
+        return _Draft(_MeshText((), (int(number[1]),)))
+
+    def _read_items(self, name: str, closing: str, depth: int) -> list[_Item]:
+        """Return the items of a call or a bracket up to the closing one; keywords that are not read are besides."""
+        cursor, keywords = self.cursor, _KEYWORDS.get(name)
+
+        def read_item() -> _Item | None:
+            start, match = cursor.skip_space(), cursor.match(_KEYWORD)
+            keyword = match[1] if match else None
+            if keyword and keywords is not None and keyword not in keywords:
+                self.besides.append(f"{keyword}={cursor.raw()}")
+                return None
+            value = cursor.raw() if keyword == "shard_order" else self._read_value(depth + 1)
+            if isinstance(value, str) and cursor.accept(":"):
+                value = _Pair(value, self._read_value(depth + 1))
+            elif isinstance(value, _Draft) and cursor.match(_ON):  # Spec(S(0)R on (8, 4))
+                value.shape = _flatten(self._read_value(depth + 1))[1]
+            return _Item(keyword, value, cursor.text[start : cursor.at])
+
+        return [item for item in cursor.items(closing, read_item, MAX_DEVICES, is_python=True) if item]
+
+    def _build(self, name: str, items: list[_Item]) -> Any:  # whatever the text has
+        """Return what a call means."""
+        if name.endswith(("Mesh", "mesh")):
             return self._build_mesh(items)
         if name in ("P", "PartitionSpec"):
             return self._build_spec(items)
-        if name in _SHARDINGS:
+        if name.endswith(("Sharding", "Spec", "DTensor")):
             return self._build_sharding(name, items)
-        if items and name in ("(", "[") and all(key is None and isinstance(value, list) for key, value, _ in items):
-            return [placement for _, value, _ in items for placement in value]
-        return _Node(name, items)
+        return items[0].value if len(items) == 1 else _refuse(f"expected one value in {name}(...), got {len(items)}")
 
-    def _build_mesh(self, items: _Items) -> _MeshText:
-        axes: list[tuple[str, int]] = []
-        names: list[str] = []
-        besides: list[str] = []
-        sizes: tuple[int, ...] = ()
-        numbers = strides = None
-        for key, value, span in items:
-            inner = value.items if isinstance(value, _Node) else []
-            if isinstance(value, int) and type(key) is str:  # 'x': 2
-                axes.append((key, value))
-            elif inner and all(isinstance(k, _Word) and isinstance(n, int) for k, n, _ in inner):
-                axes += [(str(k), n) for k, n, _ in inner]  # (dp=2, tp=4)
-            elif inner and all(type(n) is str for n in value.values):
-                names = value.values
-            elif key == "stride":
+    def _build_mesh(self, items: list[_Item]) -> _MeshText:
+        axes, names = list[tuple[str, int]](), tuple[str, ...]()
+        sizes, numbers, strides = tuple[int, ...](), None, None
+        for keyword, value, text in items:
+            values = value if type(value) is tuple else (value,)
+            if keyword == "stride":
                 strides = _flatten(value)[1]
-            elif isinstance(value, _Node) and value.name == "(" and all(isinstance(n, int) for n in value.values):
-                sizes = tuple(value.values)
-            elif isinstance(value, _Node) and value.name in ("[", "array", "tensor"):
+            elif values and all(isinstance(pair, _Pair) and isinstance(pair.value, int) for pair in values):
+                axes += [(str(name), size) for name, size in values]  # 'x': 2, and (dp=2, tp=4)
+            elif isinstance(value, list):
                 sizes, numbers = _flatten(value)
+            elif values is value and all(isinstance(name, str) for name in value):
+                names = value
+            elif values is value and all(isinstance(size, int) for size in value):
+                sizes = value
             elif value is not None:
-                besides.append(self.cursor.text[span])
+                self.besides.append(text)
         axes += zip(names or [f"axis_{k}" for k in range(len(sizes))], sizes, strict=False)
         if len(names or sizes) != len(sizes) or len(strides or axes) != len(axes):
-            _refuse(f"a mesh of {count_of(len(axes), 'axis')} has as many names and strides")
+            _refuse(f"a mesh has a name and a stride for each axis, got {list(sizes)}, {names} and strides {strides}")
         if strides is not None and numbers is None and _count_devices([size for _, size in axes]):
-            numbers = (0,)
-            for (_, size), stride in zip(axes, strides, strict=True):
-                numbers = tuple([number + k * stride for number in numbers for k in range(size)])
-        return _MeshText(tuple(axes), numbers, tuple(besides))
+            numbers = _count_along([size for _, size in axes], strides)
+        return _MeshText(tuple(axes), numbers)
 
-    def _build_spec(self, items: _Items) -> _Draft:
+    def _build_spec(self, items: list[_Item]) -> _Draft:
         draft = _Draft()
-        for key, value, span in items:
-            entries, text = value.values if isinstance(value, _Node) else [value], self.cursor.text[span]
-            if key in ("unreduced", "reduced"):
-                draft.besides.append(text)
-                continue
-            if key is None and isinstance(value, _Word) and value.endswith("UNCONSTRAINED"):
-                draft.besides.append(f"dimension {draft.rank} is unconstrained")
-            elif key is None and all(type(entry) is str for entry in entries):
-                draft.cuts += [Cut(draft.rank, entry, 0) for entry in entries]
-            elif key is not None or value is not None:
+        for _, value, text in items:
+            names = value if type(value) is tuple else (value,)
+            if value is ...:  # UNCONSTRAINED
+                self.besides.append(f"dimension {draft.rank} is unconstrained")
+            elif all(isinstance(name, str) for name in names):
+                draft.cuts += [Cut(draft.rank, name, 0) for name in names]
+            elif value is not None:
                 _refuse(f"expected None or the names of axes in a PartitionSpec, got {text:.40}")
             draft.rank += 1
         return draft
 
-    def _build_sharding(self, name: str, items: _Items) -> _Draft:
-        drafts, meshes, besides, order = list[_Draft](), list[_MeshText](), list[str](), dict[int, int]()
-        shape: tuple[int, ...] | None = None
-        for key, value, span in items:
-            text = self.cursor.text[span]
+    def _build_sharding(self, name: str, items: list[_Item]) -> _Draft:
+        drafts, meshes, shape, order = list[_Draft](), list[_MeshText](), None, dict[int, int]()
+        for keyword, value, text in items:
             if isinstance(value, _MeshText):
                 meshes.append(value)
-            elif isinstance(value, (_Draft, list)):
-                drafts.append(value if isinstance(value, _Draft) else _Draft(placements=value))
-            elif isinstance(value, _Node) and value.name == "TensorMeta":
-                items.extend(value.items)  # which are next
-            elif key in ("on", "shape"):
-                shape = _flatten(value)[1]
-            elif key == "shard_order" and isinstance(value, _Node):
-                for entry in value.values:
-                    axes = _flatten(entry.values[-1] if isinstance(entry, _Node) and entry.items else entry)[1]
-                    order |= {axis: place for place, axis in enumerate(axes)}
-            elif name == "SingleDeviceSharding" and key in ("device", None):
-                number = re.search(r"(?:id=|_)(\d{1,9})(?!\w)", text)
-                if number is None:
-                    _refuse(f"expected the number of a device, as in CpuDevice(id=0), got {text:.40}")
-                drafts.append(_Draft(_MeshText((), (int(number[1]),))))
-                besides.append(text)
+            elif isinstance(value, _Draft):
+                drafts.append(value)
+            elif keyword in ("tensor_meta", "shape"):
+                shape = None if value is None else _flatten(value)[1]
+            elif keyword == "shard_order":
+                for axes in _MESH_DIMS.findall(value):
+                    order |= {int(axis): place for place, axis in enumerate(axes.split(","))}
             elif value is not None:
-                besides.append("local_tensor" if key == "local_tensor" else text)
+                self.besides.append(text)
         if len(drafts) != 1 or len(meshes) > 1 or (meshes and drafts[0].mesh is not None):
             _refuse(f"expected one sharding, and its mesh, in {name}(...)")
         draft = drafts[0]
         draft.mesh = meshes[0] if meshes else draft.mesh
         draft.shape = draft.shape if shape is None else shape
-        draft.besides += besides
-        for k, placement in enumerate(draft.placements or ()):
-            if draft.placements and k in order:
-                draft.placements[k] = placement._replace(order=order[k])
+        if draft.placements is not None and order:
+            draft.placements = [own._replace(order=order.get(k, own.order)) for k, own in enumerate(draft.placements)]
         return draft
+
+    def _place(self, draft: _Draft, placements: list[_Placement], axes: tuple[tuple[str, int], ...]) -> list[Cut]:
+        """Return the cuts of the placements of DTensor, in the order in which their axes cut."""
+        if len(placements) != len(axes):
+            _refuse(f"DTensor has one placement for each axis of the mesh; got {len(placements)} for {len(axes)} axes")
+        dimensions = [placement.dimension for placement in placements if placement.dimension is not None]
+        if min(dimensions, default=0) < 0 <= max(dimensions, default=-1):
+            _refuse(f"expected dimensions that all count from the front, or all from the end, got {dimensions}")
+        draft.rank = max([k + 1 if k >= 0 else -k for k in dimensions], default=0)
+        self.besides += [
+            f"{own.partial} along {axis}" for (axis, _), own in zip(axes, placements, strict=True) if own.partial
+        ]
+        cuts = []
+        for dimension in dict.fromkeys(dimensions):
+            order: list[int] = []
+            for k in reversed([k for k, placement in enumerate(placements) if placement.dimension == dimension]):
+                before = [prod([axes[other][1] for other in order[:at]]) for at in range(len(order) + 1)]
+                if placements[k].factor not in before:
+                    _refuse(
+                        f"_StridedShard with sf={placements[k].factor} gives devices elements of dimension {dimension}"
+                        " that are no box: later axes do not cut it into as many parts"
+                    )
+                order.insert(before.index(placements[k].factor), k)
+            if all(placements[k].order is not None for k in order):
+                order.sort(key=lambda k: placements[k].order or 0)
+            cuts += [Cut(dimension, *axes[k]) for k in order]
+        return cuts
 
 
 def _refuse(problem: str) -> NoReturn:
     raise FileFormatError(f"a sharding: {problem}")
 
 
-def _only(drafts: list[_Draft]) -> _Draft:
-    return (
-        drafts[0]
-        if len(drafts) == 1
-        else _refuse(f"this text has shardings of {len(drafts)} values; paste one of them")
-    )
+def _join(name: str, items: list[_Item]) -> Any:  # whatever the text has
+    """Return the items of a bracket as a list or a tuple; placements as those of one sharding."""
+    values = [value if keyword is None else _Pair(keyword, value) for keyword, value, _ in items]
+    placements = [value.placements for value in values if isinstance(value, _Draft) and value.placements]
+    if values and len(placements) == len(values):
+        return _Draft(placements=[placement for own in placements for placement in own])
+    return values if name == "[" else tuple(values)
 
 
 def _flatten(value: object) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the shape of nested lists of integers, and their numbers."""
     if isinstance(value, int):
         return (), (value,)
-    if not isinstance(value, _Node) or (value.name not in ("(", "[") and not value.items):
+    if not isinstance(value, (list, tuple)) or isinstance(value, _Pair):
         _refuse("expected integers in brackets in a mesh or a shape")
-    if value.name not in ("(", "["):  # array([0, 1])
-        return _flatten(value.values[0])
-    parts = [_flatten(part) for part in value.values]
+    parts = [_flatten(part) for part in value]
     if len({shape for shape, _ in parts}) > 1:
         _refuse("expected rows of the same length in a mesh")
     return (len(parts), *(parts[0][0] if parts else ())), tuple([number for _, own in parts for number in own])
@@ -835,34 +840,16 @@ def _order_devices(extents: Sequence[int], order: Sequence[int]) -> tuple[int, .
     >>> _order_devices((2, 3), (1, 0))
     (0, 3, 1, 4, 2, 5)
     """
-    kept = [k for k in order if extents[k] > 1]  # NumPy has a limit of dimensions
-    numbers = np.arange(prod(extents)).reshape([extents[k] for k in sorted(kept)])
-    return tuple(numbers.transpose([sorted(kept).index(k) for k in kept]).ravel().tolist())
+    return _count_along([extents[k] for k in order], [prod(extents[k + 1 :]) for k in order])
 
 
-def _place(draft: _Draft, axes: Sequence[tuple[str, int]]) -> list[Cut]:
-    """Return the cuts of the placements of DTensor, in the order in which their axes cut."""
-    placements = draft.placements or []
-    if len(placements) != len(axes):
-        _refuse(f"DTensor has one placement for each axis of the mesh; got {len(placements)} for {len(axes)} axes")
-    dimensions = [placement.dimension for placement in placements if placement.dimension is not None]
-    if min(dimensions, default=0) < 0 <= max(dimensions, default=-1):
-        _refuse(f"expected dimensions that all count from the front, or all from the end, got {dimensions}")
-    draft.rank = max([k + 1 if k >= 0 else -k for k in dimensions], default=0)
-    cuts = []
-    for dimension in dict.fromkeys(dimensions):
-        order: list[int] = []
-        for k in reversed([k for k, placement in enumerate(placements) if placement.dimension == dimension]):
-            before = [prod([axes[other][1] for other in order[:at]]) for at in range(len(order) + 1)]
-            if placements[k].factor not in before:
-                _refuse(
-                    f"_StridedShard with sf={placements[k].factor} gives devices elements of dimension {dimension} that"
-                    " are no box: later axes do not cut it into as many parts"
-                )
-            order.insert(before.index(placements[k].factor), k)
-        if all(placements[k].order is not None for k in order):
-            order.sort(key=lambda k: placements[k].order or 0)
-        cuts += [Cut(dimension, *axes[k]) for k in order]
-    for (axis, _), placement in zip(axes, placements, strict=True):
-        draft.besides += [f"{placement.partial} along {axis}"] if placement.partial else []
-    return cuts
+def _count_along(extents: Sequence[int], strides: Sequence[int]) -> tuple[int, ...]:
+    """Return the number of every coordinate, row by row.
+
+    >>> _count_along((2, 3), (1, 2))
+    (0, 2, 4, 1, 3, 5)
+    """
+    numbers = [0]
+    for extent, stride in zip(extents, strides, strict=True):
+        numbers = [number + k * stride for number in numbers for k in range(extent)]
+    return tuple(numbers)

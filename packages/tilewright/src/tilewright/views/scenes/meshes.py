@@ -53,20 +53,11 @@ def mesh_scene(
     (['part 1', '= 0,1'], '0,1 1,1')
     """
     windows = mesh.windows()
-    boxes = list(windows)
     holders, inside = ((), None) if at is None else mesh.locate(tuple(at))
     panels = [_device_grid(mesh.shape, windows, holders), _tensor_grid(windows, holders)]
     whole, part_text = (format_extents(shape, "scalar") for shape in (mesh.global_shape, mesh.part_shape))
-    facts = [
-        Fact("tensor", f"{whole}, {part_text} on each device"),
-        *[
-            Fact(f"part {k}", f"{_format_box(box)} on {format_devices(windows[box])}")
-            for k, box in enumerate(boxes[:_MAX_FACTS])
-        ],
-    ]
-    more = f"{len(boxes) - _MAX_FACTS} more parts are not listed." if len(boxes) > _MAX_FACTS else ""
-    replicas = "= names the device that holds the same part." if len(boxes) < len(mesh.topology.coordinates) else ""
-    note = " ".join([text for text in (replicas, more) if text])
+    parts, note = _describe_parts(windows, format_devices)
+    facts = [Fact("tensor", f"{whole}, {part_text} on each device"), *parts]
     if spec is None:
         return Scene(title or str(mesh), tuple(panels), tuple(facts), note)
     part = spec_scene(spec, at=inside, side=side)
@@ -105,28 +96,37 @@ def sharding_scene(
         raise LayoutError(f"a picture has at most {_MAX_DRAWN} devices, got {len(placed.devices)}; use .windows(shape)")
     mesh_shape = placed.mesh_shape or (1,)
     names = dict(zip(product(*[range(n) for n in mesh_shape]), map(str, placed.devices), strict=True))
-    windows = {box: [place or (0,) for place in places] for box, places in placed.boxes().items()}
-    held = {box: devices for box, devices in windows.items() if not box.empty}
+    held = {box: [place or (0,) for place in places] for box, places in placed.boxes().items() if not box.empty}
     if not held:
         raise LayoutError(f"cannot draw a sharding of shape {list(placed.shape or ())}: it has no elements")
     marked = () if at is None else tuple([place or (0,) for _, place, _ in placed.explain_element(at).tiles])
     counted = ", counted in this order, which the text does not state" if placed.numbers is None else ""
     axes = ", ".join([f"{name} = {size}" for name, size in placed.axes])
+    parts, note = _describe_parts(held, lambda places: list_some([names[place] for place in places], _MAX_FACTS))
     facts = [
         Fact("tensor", format_extents(placed.shape or (), "scalar")),
         Fact("mesh", f"{axes or '1 device'}{counted}"),
-        *[
-            Fact(f"part {k}", f"{_format_box(box)} on {list_some([names[place] for place in places], 8)}")
-            for k, (box, places) in enumerate(list(held.items())[:_MAX_FACTS])
-        ],
+        *parts,
         *[Fact("besides", text) for text in placed.besides],
     ]
-    notes = ["= names the device that holds the same part."] * (len(windows) < len(names))
-    notes += [f"{len(held) - _MAX_FACTS} more parts are not listed."] * (len(held) > _MAX_FACTS)
+    panels = (_device_grid(mesh_shape, held, marked, names.__getitem__), _tensor_grid(held, marked, names.__getitem__))
     text = " ".join(str(placed).split())
     text = text if len(text) <= _MAX_TITLE else f"{text[: _MAX_TITLE - 3]}..."
-    panels = (_device_grid(mesh_shape, held, marked, names.__getitem__), _tensor_grid(held, marked, names.__getitem__))
-    return Scene(title or text, panels, tuple(facts), " ".join(notes))
+    return Scene(title or text, panels, tuple(facts), note)
+
+
+def _describe_parts(
+    windows: dict[Box, list[Coordinate]], format_holders: Callable[[Sequence[Coordinate]], str]
+) -> tuple[list[Fact], str]:
+    """Return the first parts with the devices that hold them, and a note about what is not listed."""
+    facts = [
+        Fact(f"part {k}", f"{_format_box(box)} on {format_holders(devices)}")
+        for k, (box, devices) in enumerate(list(windows.items())[:_MAX_FACTS])
+    ]
+    has_copies = any(len(devices) > 1 for devices in windows.values())
+    notes = ["= names the device that holds the same part."] * has_copies
+    notes += [f"{len(windows) - _MAX_FACTS} more parts are not listed."] * (len(windows) > _MAX_FACTS)
+    return facts, " ".join(notes)
 
 
 def _format_device(device: Coordinate) -> str:
