@@ -175,14 +175,11 @@ def test_numbers_of_the_run_time_are_named_or_given(text, shape, unknown, filled
 # Triton: lines of TTGIR, and constructors of Gluon as their source has them, with what triton 3.9.0 makes of them.
 
 BLOCKED = "{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [8, 1], order = [1, 0]}"
-HEAD = (
-    f"#blocked = #triton_gpu.blocked<{BLOCKED}>"
-    + """
-#mma = #triton_gpu.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 2], instrShape = [16, 64, 16]}>
+HEAD = f"""#blocked = #triton_gpu.blocked<{BLOCKED}>
+#mma = #triton_gpu.nvidia_mma<{{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 2], instrShape = [16, 64, 16]}}>
 #smem = #ttg.shared_memory
 #tmem = #ttng.tensor_memory_encoding<blockM = 128, blockN = 64, unpacked = true>
 """
-)
 GLUON = [
     ("gl.BlockedLayout([1, 4], [8, 4], [4, 1], [1, 0])", (64, 16),
      {"register": [[0, 1], [0, 2], [32, 0]], "lane": [[0, 4], [0, 8], [1, 0], [2, 0], [4, 0]],
@@ -213,6 +210,17 @@ def test_what_gluons_constructors_mean(text, shape, bases):
     assert again.value.encoding == parsed.value.encoding
     with pytest.raises(LayoutError, match=r"a type with a shape around the encoding, such as .*, or a shape"):
         parse(text)
+
+
+def test_encodings_of_tensor_memory_that_have_no_layout():
+    for text, shape, reason in (
+        ("TensorMemoryLayout((64, 32), 1, [[0, 1]], True)", (64, 32), r"needs CGALayout to begin with \[1, 0\]"),
+        ("TensorMemoryLayout((128, 32), 1)", (64, 32), "blocks of 64 or 128 rows of a matrix, got 128"),
+        ("TensorMemoryScalesLayout()", (2, 64, 32), "leave out the buffers"),
+        ("#ttng.tensor_memory_encoding<blockM = 64, blockN = 8, CTASplitM = 2>", (128, 8), "newer versions state CGA"),
+    ):
+        with pytest.raises(LayoutError, match=reason):
+            parse(text, shape=shape).layout  # noqa: B018
 
 
 def test_lines_of_ttgir_are_about_their_result():
@@ -400,8 +408,9 @@ def test_hostile_texts_take_linear_time(text, shape):
 
 def test_damaged_texts_are_read_or_refused():
     chance = random.Random(11)
-    pieces = ["", "(", ")", "<", ">", "[", "]", "{", "}", ",", ":", "=", "o", "_", "@", "*", "?", "-", "9" * 20, "é",
-              "\n", '"', "#", "%", "0x", " o ", "S<3,4,3>", "smem_ptr[16b](0x8)", "None", "tensor<8xf16, #a>"]  # fmt: skip
+    pieces = ["", "(", ")", "<", ">", "[", "]", "{", "}", ",", ":", "=", "o", "_", "@", "*", "?", "-",
+              "9" * 20, "é", "\n", '"', "#", "%", "0x", " o ", "S<3,4,3>", "smem_ptr[16b](0x8)", "None",
+              "tensor<8xf16, #a>"]  # fmt: skip
     for _ in range(3000):
         text = list(chance.choice(TEXTS))
         for _ in range(chance.randint(1, 4)):

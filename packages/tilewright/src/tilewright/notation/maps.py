@@ -903,9 +903,9 @@ def parse_axe(text: str, shape: Sequence[int] | None = None) -> LayoutLike:
     extents = tuple([extent for extent, *_ in shards])
     if shape is not None and prod(shape) != prod(extents):
         raise LayoutError(f"shards of {list(extents)} do not make up the dimensions of {tuple(shape)}")
-    strides = [place(*step) for _, *step in shards]
+    strides = [place(amount, axis) for _, amount, axis in shards]
     offset: Any = sum([place(*step) for step in offsets], Place({}) if has_axes else 0)
-    copies = [(count, place(*step)) for count, *step in replicas]
+    copies = [(count, place(amount, axis)) for count, amount, axis in replicas]
     try:
         digits = Layout(extents[::-1], tuple(strides[::-1]), offset if offsets else 0, copies)
     except LayoutError as problem:
