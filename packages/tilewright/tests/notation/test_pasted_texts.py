@@ -313,6 +313,21 @@ def test_what_mosaic_prints(text, bits, offsets, tile):
         parse(text).layout  # noqa: B018
 
 
+def test_dimensions_that_a_vector_of_mosaic_does_not_have():
+    rows = parse('#tpu.vpad<"32,{*,0},(1,128),-2">', shape=(5, 3000)).layout
+    for lead, column in itertools.product(range(5), (0, 1, 127, 128, 1023, 1024, 2999)):
+        expected = {"vreg": 3 * lead + column // 1024, "sublane": column // 128 % 8, "lane": column % 128}
+        assert steps(rows(lead, column)) == {axis: n for axis, n in expected.items() if n}
+    blocks = parse('"8,{3,*},(32,128)"', shape=(4, 3, 30, 20)).layout
+    for coordinate in itertools.product(range(4), range(3), range(30), (0, 19)):
+        register, row = 2 * (3 * coordinate[0] + coordinate[1]) + (coordinate[2] + 3) // 32, (coordinate[2] + 3) % 32
+        expected = {"vreg": register, "sublane": row // 4, "part": row % 4}
+        assert steps(blocks(*coordinate)) == {axis: n for axis, n in expected.items() if n}
+        assert len(blocks(*coordinate)) == 128
+    with pytest.raises(LayoutError, match=r"needs 0 dimensions or more|needs 2 dimensions or more, got \(8,\)"):
+        parse('"32,{0,0},(8,128)"', shape=(8,)).layout  # noqa: B018
+
+
 def test_an_offset_beyond_a_register_is_named():
     parsed = parse('#tpu.vpad<"32,{*,128},(8,128)">', shape=(1, 128))  # of a broadcast that Mosaic failed to compile
     assert parsed.besides == ["an offset of 128 in a register of 8 x 128, which Mosaic refuses"]
