@@ -48,8 +48,8 @@ _COMPOSED = re.compile(r"ComposedLayout|composition|make_composed_layout")
 _TENSOR = re.compile(r"[tT]ensor\s*([<(])")
 _MLIR_TYPE = re.compile(r"!cute\.(memref|layout|composed_layout|coord_tensor|swizzle)\s*<")
 _NAMESPACE = re.compile(r"\b(?:cute|cutlass|std|SM\d{1,3})\s*::\s*")
-_PREFIX = re.compile(r"\b(?:const|struct|class|typename)\b|\{\s*\}|&")
-_LABEL = re.compile(r"\s*(?:using\s|auto\s)?\s*(_*[A-Za-z]\w*)\s*[:=](?![:=])\s*", re.ASCII)
+_PREFIX = re.compile(r"\b(?:const|struct|class|typename)\b|\{\s*\}|\(int\)|&")
+_LABEL = re.compile(r"\s*(?:using\s|auto\s)?\s*(_*[A-Za-z]\w*)\s*(?:[:=](?![:=])\s*|\s(?=raw_ptr))", re.ASCII)
 _SEVERAL = re.compile(r"\s*(TiledMMA|TiledCopy|MMA_Atom|Copy_Atom|ThrMMA|ThrCopy)\b(?!\s*<)")
 HAS_POINTER = re.compile(
     rf"{_POINTER.pattern}|{_DSL_POINTER.pattern}|{_SEVERAL.pattern[3:]}|\bArithTuple\b|!cute\.|DescriptorIterator|\?",

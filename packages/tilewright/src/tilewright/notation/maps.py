@@ -14,9 +14,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from .._integers import ceil_div
-from .._text import MAX_INTEGER, TextCursor
+from .._text import MAX_INTEGER, MAX_RANK, TextCursor
 from ..errors import FileFormatError, LayoutError
-from ..layout import Layout, LayoutLike, Place, as_tuple, leaves, row_major, with_logical_shape
+from ..layout import Layout, LayoutLike, Place, as_tuple, compose, leaves, row_major, with_logical_shape
 
 # The parts of a strided layout: what XLA, oneDNN, Mosaic, TVM and MLIR write, each in its own words.
 
@@ -862,17 +862,17 @@ def write_index_lambda(layout: LayoutLike) -> str:
 
 # Axe's layouts, as its paper and TVM's TIRx write them: `S[(8,4,2):(4@laneid,1@laneid,1@m)] + R[2:4@warpid]`.
 
-_TILE_LAYOUT = re.compile(r"(?:\w+\s*=\s*)?(?:Tx?\.|tirx\.)?TileLayout\s*\(", re.ASCII)
-_SHARD, _REPLICA = [re.compile(rf"(?:(?:Tx?\.|tirx\.)?{letter}\s*)?\[", re.ASCII) for letter in "SR"]
+_TILE_LAYOUT = re.compile(r"(?:\w+\s*=\s*)?(?:\w+\.)*TileLayout\s*\(", re.ASCII)
+_SHARD, _REPLICA = [re.compile(rf"(?:(?:\w+\.)*{letter}\s*)?\[", re.ASCII) for letter in "SR"]
 _MEMORY_AXIS = "m"
 _Iters: TypeAlias = list[tuple[int, int, str]]  # extents, strides and their axes, "" for none
 
 
-def parse_axe(text: str, shape: Sequence[int] | None = None) -> Layout:
+def parse_axe(text: str, shape: Sequence[int] | None = None) -> LayoutLike:
     """Return the layout that a `text` of Axe describes: shards, replicas and an offset over named axes.
 
-    Each shard is a mode; a `shape` groups them into its dimensions. A stride without an axis is one of the memory, `m`,
-    unless there are no axes at all.
+    Shards are the digits of a row-major index into a `shape`, their own by default. A stride without an axis is one of
+    the memory, `m`, unless there are no axes at all.
 
     >>> print(parse_axe("S[(8,2,4,2):(4@laneid,1@warpid,1@laneid,1)] + R[2:4@warpid] + 5@warpid"))
     (8,2,4,2):(4@laneid,1@warpid,1@laneid,1@m)+R[2:4@warpid]+5@warpid
@@ -881,8 +881,8 @@ def parse_axe(text: str, shape: Sequence[int] | None = None) -> Layout:
     """
     cursor = TextCursor(text, "an Axe layout")
     is_wrapped = cursor.match(_TILE_LAYOUT) is not None
-    is_bracketed = cursor.match(_SHARD) is not None
-    shards, replicas, offsets = _read_iters(cursor, "]" if is_bracketed else ""), _Iters(), list[tuple[int, str]]()
+    shards = _read_iters(cursor, "]" if cursor.match(_SHARD) else "")
+    replicas, offsets = _Iters(), list[tuple[int, str]]()
     while cursor.accept("+"):
         if cursor.match(_REPLICA):
             replicas += _read_iters(cursor, "]")
@@ -900,26 +900,29 @@ def parse_axe(text: str, shape: Sequence[int] | None = None) -> Layout:
     def place(amount: int, axis: str) -> Any:
         return Place({axis or _MEMORY_AXIS: amount}) if has_axes else amount
 
-    groups = [[shard] for shard in shards] if shape is None else _group_shards(shards, shape)
-    extents = _nested([[extent for extent, *_ in reversed(group)] for group in groups])
-    strides = _nested([[place(amount, axis) for _, amount, axis in reversed(group)] for group in groups])
+    extents = tuple([extent for extent, *_ in shards])
+    if shape is not None and prod(shape) != prod(extents):
+        raise LayoutError(f"shards of {list(extents)} do not make up the dimensions of {tuple(shape)}")
+    strides = [place(amount, axis) for _, amount, axis in shards]
     offset: Any = sum([place(*step) for step in offsets], Place({}) if has_axes else 0)
     copies = [(count, place(amount, axis)) for count, amount, axis in replicas]
     try:
-        return Layout(extents, strides, offset if offsets else 0, copies)
+        digits = Layout(extents[::-1], tuple(strides[::-1]), offset if offsets else 0, copies)
     except LayoutError as problem:
         raise FileFormatError(f"{cursor.name}: {problem}") from None
-
-
-def _nested(modes: Sequence[Sequence[Any]]) -> tuple[Any, ...]:
-    return tuple([tuple(mode) if len(mode) > 1 else mode[0] for mode in modes])
+    return compose(digits, row_major(*(extents if shape is None else shape)))
 
 
 def _read_iters(cursor: TextCursor, closing: str) -> _Iters:
     """Return extents with their strides, `(8,4):(4@laneid,1@laneid)`; without strides, those of rows after rows."""
 
     def read_list(read: Callable[[], Any]) -> list[Any]:
-        return cursor.items(")", read, is_python=True) if cursor.accept("(") else [read()]
+        if cursor.accept("("):
+            return cursor.items(")", read, is_python=True)
+        values = [read()]
+        while len(values) < MAX_RANK and cursor.accept(","):
+            values.append(read())
+        return values
 
     extents = read_list(lambda: cursor.integer("an extent, as a number,"))
     steps = [(prod(extents[k + 1 :]), "") for k in range(len(extents))]
@@ -936,20 +939,3 @@ def _read_step(cursor: TextCursor) -> tuple[int, str]:
     """Return a stride or an offset, and its axis."""
     amount = cursor.signed()
     return amount, cursor.take(_NAME, "the name of an axis") if cursor.accept("@") else ""
-
-
-def _group_shards(shards: _Iters, shape: Sequence[int]) -> list[_Iters]:
-    """Return the shards of each dimension of a `shape`, which is split into them row by row."""
-    waiting, groups = list(reversed(shards)), []
-    for extent in shape:
-        group = _Iters()
-        while waiting and prod([part for part, *_ in group]) < extent:
-            group.append(waiting.pop())
-        if prod([part for part, *_ in group]) != extent:
-            raise LayoutError(
-                f"shards of {[part for part, *_ in shards]} do not make up the dimensions of {tuple(shape)}"
-            )
-        groups.append(group or [(1, 0, "")])
-    if any(part != 1 for part, *_ in waiting):
-        raise LayoutError(f"shards of {[part for part, *_ in shards]} do not make up the dimensions of {tuple(shape)}")
-    return groups

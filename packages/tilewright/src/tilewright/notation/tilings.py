@@ -42,10 +42,8 @@ class TiledDimensions:
         """
         axes = range(len(shape)) if order is None else order
         extents = tuple([shape[k] for k in axes])
-        strides = [0] * len(shape)
-        for position, k in enumerate(axes):
-            strides[k] = prod(extents[position + 1 :])
-        return cls(extents, Layout(tuple(shape), tuple(strides)))
+        strides = dict(zip(axes, _strides(extents), strict=True))
+        return cls(extents, Layout(tuple(shape), tuple([strides[k] for k in range(len(shape))])))
 
     @property
     def size(self) -> int:
@@ -76,24 +74,21 @@ class TiledDimensions:
                 waiting = 1
         if waiting != 1 or tile[-1:] == (MERGED,):
             raise LayoutError(f"the last dimension of a tile cannot be merged, as in {tuple(tile)}")
-        counts = [ceil_div(extent, part) for extent, part in merged]
         parts = [part for _, part in merged]
-        padded = _row_major_index(
-            [*before, *[extent for extent, _ in merged]], [*before, *map(prod, zip(counts, parts, strict=True))]
-        )
+        counts = [ceil_div(extent, part) for extent, part in merged]
+        padded = [*before, *[count * part for count, part in zip(counts, parts, strict=True)]]
+        unpadded = Layout((*reversed(before + tuple([n for n, _ in merged])),), (*reversed(_strides(padded)),))
         grid = (*before, *counts, *parts)
-        strides = [prod(grid[k + 1 :]) for k in range(len(grid))]
-        outer, rest = len(before), strides[len(before) :]
-        shapes: list[Any] = [*before, *zip(parts, counts, strict=True)]
-        flat_strides: list[Any] = [*strides[:outer], *zip(rest[len(counts) :], rest[: len(counts)], strict=True)]
-        tiles = Layout(tuple(reversed(shapes)), tuple(reversed(flat_strides)))
-        return TiledDimensions(grid, compose(tiles, compose(padded, self.layout)))
+        strides, rest = _strides(grid)[: len(before)], _strides(grid)[len(before) :]
+        tiled: list[Any] = [*before, *zip(parts, counts, strict=True)]
+        steps: list[Any] = [*strides, *zip(rest[len(counts) :], rest[: len(counts)], strict=True)]
+        tiles = Layout((*reversed(tiled),), (*reversed(steps),))
+        return TiledDimensions(grid, compose(tiles, compose(unpadded, self.layout)))
 
 
-def _row_major_index(extents: Sequence[int], padded: Sequence[int]) -> Any:
-    """Return the layout from a row-major index over `extents` to that over `padded`, as large or larger ones."""
-    strides = [prod(padded[k + 1 :]) for k in range(len(padded))]
-    return Layout(tuple(reversed(extents)), tuple(reversed(strides)))
+def _strides(extents: Sequence[int]) -> list[int]:
+    """Return the strides of extents that are stored row by row."""
+    return [prod(extents[k + 1 :]) for k in range(len(extents))]
 
 
 # XLA's shapes with layouts, such as `bf16[8,128]{1,0:T(8,128)(2,1)}`, in and out.
@@ -236,10 +231,8 @@ def _read_split(cursor: TextCursor, rank: int) -> str:
     cursor.expect("(")
     dimension = cursor.integer("a dimension", maximum=max(rank - 1, 0))
     cursor.expect(":")
-    indices = [cursor.integer("an index of a split")]
-    while cursor.accept(","):
-        indices.append(cursor.integer("an index of a split"))
-    cursor.expect(")")
+    what = "an index of a split"
+    indices = cursor.items(")", lambda: cursor.integer(what)) or cursor.fail(what)
     return f"({dimension}:{','.join(map(str, indices))})"
 
 
@@ -256,16 +249,10 @@ def _read_order(cursor: TextCursor, rank: int) -> tuple[int, ...]:
 
 def _read_tile(cursor: TextCursor) -> tuple[int | None, ...]:
     cursor.expect("(")
-    tile: list[int | None] = []
-    while not tile or cursor.accept(","):
-        if cursor.accept("*"):
-            tile.append(MERGED)
-            continue
-        extent = cursor.integer("an extent of a tile, or *")
-        if not extent:
-            raise FileFormatError(f"{cursor.name}: an extent of a tile must be at least 1")
-        tile.append(extent)
-    cursor.expect(")")
+    what = "an extent of a tile, or *"
+    tile = cursor.items(")", lambda: MERGED if cursor.accept("*") else cursor.integer(what)) or cursor.fail(what)
+    if 0 in tile:
+        raise FileFormatError(f"{cursor.name}: an extent of a tile must be at least 1")
     if tile[-1] is MERGED:
         raise FileFormatError(f"{cursor.name}: the last dimension of a tile cannot be *")
     return tuple(tile)
@@ -294,19 +281,8 @@ _BLOCK = re.compile(r"(\d{1,19})([a-z])", re.ASCII)
 
 # The letters of the domains, in the order of the dimensions; those in brackets may be left out.
 _DOMAINS = (
-    "nc[d][h][w]",
-    "[g]oi[d][h][w]",
-    "t[n][c]",
-    "ldigo",
-    "ldio",
-    "ldgoi",
-    "ldoi",
-    "ldgo",
-    "ldnc",
-    "nt[c]",
-    "tnc",
-    "x",
-    "ntc",
+    *("nc[d][h][w]", "[g]oi[d][h][w]", "t[n][c]", "ldigo", "ldio", "ldgoi", "ldoi", "ldgo", "ldnc"),
+    *("nt[c]", "tnc", "x", "ntc"),
 )
 
 
@@ -587,12 +563,16 @@ class VectorLayout:
     @property
     def _digits(self) -> tuple[list[tuple[int, Any]], list[tuple[int, Any]]]:
         """The digits of a row and of a column within a register, the fastest first: extents, and where they go."""
-        packing, sublanes = 32 // self.bits, Place(sublane=1)
+        packing, across = 32 // self.bits, (_COLUMNS, Place(lane=1))
         if self.tile[0] == 1:  # whole rows, one after the other
-            return [], [(_COLUMNS, Place(lane=1)), (packing, Place(part=1)), (_ROWS, sublanes)]
+            return [], [across, (packing, Place(part=1)), (_ROWS, Place(sublane=1))]
         high = self.tile[0] // packing
-        rows = [(packing, Place(part=1)), (high, sublanes)]
-        return rows, [(_COLUMNS, Place(lane=1)), (_ROWS // high, sublanes * high)]
+        return [(packing, Place(part=1)), (high, Place(sublane=1))], [across, (_ROWS // high, Place(sublane=high))]
+
+    @property
+    def _register(self) -> list[int]:
+        """The rows and columns that a register holds."""
+        return [prod([extent for extent, _ in digits]) for digits in self._digits]
 
     @property
     def besides(self) -> list[str]:
@@ -601,9 +581,9 @@ class VectorLayout:
         >>> parse_vpad('#tpu.vpad<"32,{*,128},(8,128)">').besides
         ['an offset of 128 in a register of 8 x 128, which Mosaic refuses']
         """
-        ends = [prod([extent for extent, _ in digits]) or 1 for digits in self._digits]
-        beyond = [n for n, end in zip(self.offsets, ends, strict=True) if n is not None and n >= end]
-        return [f"an offset of {n} in a register of {ends[0]} x {ends[1]}, which Mosaic refuses" for n in beyond]
+        rows, columns = self._register
+        beyond = [n for n, end in zip(self.offsets, (rows, columns), strict=True) if n is not None and n >= end]
+        return [f"an offset of {n} in a register of {rows} x {columns}, which Mosaic refuses" for n in beyond]
 
     def layout(self, shape: Sequence[int]) -> LayoutLike:
         """Return the layout of a vector of a `shape`: to the register, its sublane and lane, and the part of a word."""
@@ -612,29 +592,18 @@ class VectorLayout:
             extents.insert(len(extents) + k + 1, 1)
         if len(extents) < 2 or min(extents) < 1:
             raise LayoutError(f"{self} needs {2 - len(self.implicit)} dimensions or more, got {tuple(shape)}")
-        modes: list[list[tuple[int, Any]]] = []
-        replicas, index, registers = list[tuple[int, Any]](), [0, 0], 1
-        for k in (1, 0):
-            digits, start = self._digits[k], self.offsets[k]
-            if start is None:
-                replicas += digits
-                modes.insert(0, [(extents[k - 2], 0)])
-                continue
-            count = ceil_div(start + extents[k - 2], prod([extent for extent, _ in digits]))
-            modes.insert(0, [*[digit for digit in digits if digit[0] > 1], (count, Place(vreg=registers))])
-            registers, index[k] = registers * count, start
-        for extent in reversed(extents[:-2]):
-            modes.insert(0, [(extent, Place(vreg=registers))])
-            registers *= extent
-        sizes = [prod([extent for extent, _ in mode]) for mode in modes]
-        registers_of = Layout(
-            tuple([tuple([extent for extent, _ in mode]) for mode in modes]),
-            tuple([tuple([place for _, place in mode]) for mode in modes]),
-            replicas=[digit for digit in replicas if digit[0] > 1],
-        )
-        steps = [prod(sizes[:k]) for k in range(len(sizes)) if k - len(sizes) not in self.implicit]
-        first = index[0] * prod(sizes[:-2]) + index[1] * prod(sizes[:-1])
-        placed: LayoutLike = compose(registers_of, Layout(tuple(shape), tuple(steps)) + first)
+        tile, held, replicas = self._register, list[tuple[int, Any]](), list[tuple[int, Any]]()
+        for k in (-1, -2):  # of a dimension that is the same everywhere, a register has copies of one element
+            offset, digits = self.offsets[k], self._digits[k]
+            (replicas if offset is None else held).extend([digit for digit in digits if digit[0] > 1])
+            extents[k], tile[k] = (1, 1) if offset is None else (extents[k] + offset, tile[k])
+        strides = [0 if n == 1 else stride for n, stride in zip(extents, _strides(extents), strict=True)]
+        start = sum([stride * (offset or 0) for stride, offset in zip(strides[-2:], self.offsets, strict=True)])
+        steps = [strides[k] for k in range(len(extents)) if k - len(extents) not in self.implicit]
+        tiled = TiledDimensions(tuple(extents), Layout(tuple(shape), tuple(steps)) + start).split(tile)
+        held.append((tiled.size // prod(tile), Place(vreg=1)))
+        places = Layout(tuple([n for n, _ in held]), tuple([place for _, place in held]), replicas=replicas)
+        placed: LayoutLike = compose(places, tiled.layout)
         return placed
 
     def __str__(self) -> str:

@@ -13,9 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import prod
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
-from .._integers import ceil_div
 from .._text import TextCursor
 from ..errors import FileFormatError, LayoutError
 from ..layout import Layout, LayoutLike, Linear, compose
@@ -145,10 +144,10 @@ def parse_triton_type(
             reader.cursor.at = 0
             example = "tensor<32x16xf16, #ttg.blocked<{...}>>"
             reader.cursor.fail(f"a type with a shape around the encoding, such as {example}, or a shape,")
-        is_memory = encoding.name.endswith(("_shared", "shared_linear")) or encoding.name in _TENSOR_MEMORY
-        space = "#ttng.tensor_memory" if encoding.name in _TENSOR_MEMORY else "#ttg.shared_memory"
-        rest, line = f"{space}, mutable" if is_memory else "", " ".join(body.split())
-        return TritonType(own, "f16", encoding, is_memory, rest, line if _ASSIGNMENT.match(body) else "", is_alone=True)
+        is_shared = encoding.name.endswith(("_shared", "shared_linear"))
+        space = "#ttng.tensor_memory" if encoding.name in _TENSOR_MEMORY else "#ttg.shared_memory" if is_shared else ""
+        line = " ".join(body.split()) if _ASSIGNMENT.match(body) else ""
+        return TritonType(own, "f16", encoding, bool(space), f"{space}, mutable" if space else "", line, is_alone=True)
     if reader.at_type() or not (starts := [found.start() for found in _TYPE_WITH_ENCODING.finditer(body)]):
         result = reader.read_type()
         reader.cursor.expect_end()
@@ -236,17 +235,13 @@ class _TritonReader:
         name = cursor.take(_NAME, "the name of an encoding")
         if not cursor.accept("<"):
             return TritonEncoding(name, {})
-        padding = self._read_padding() if cursor.peek("[") else ()
-        if name in _TENSOR_MEMORY:
-            return TritonEncoding(name, self._read_fields(depth, ">"))
-        fields = self._read_fields(depth, "}") if cursor.accept("{") else {}
-        after: dict[str, Any] = {}
-        while cursor.accept(","):
-            key = cursor.take(_NAME, "a field")
-            cursor.expect("=")
-            after[key] = self._read_value(depth + 1)
-        cursor.expect(">")
-        return TritonEncoding(name, fields, after, padding)
+        padding = cursor.items("]", self._read_padding) if cursor.accept("[") else ()
+        has_braces = cursor.accept("{")
+        fields = self._read_fields(depth, "}" if has_braces else ">")
+        if has_braces and not cursor.accept(">"):
+            cursor.expect(",")
+            return TritonEncoding(name, fields, self._read_fields(depth, ">"), tuple(padding))
+        return TritonEncoding(name, fields, {}, tuple(padding))
 
     def _replace_alias(self, name: str, depth: int) -> TritonEncoding:
         self.budget[0] -= 1
@@ -261,40 +256,26 @@ class _TritonReader:
         """Return the encoding that a constructor of Gluon makes, from its arguments by position or by name."""
         cursor = self.cursor
         if name not in _CONSTRUCTORS:
-            reason = (
-                "the compiler chooses it; print the layout that it chose"
-                if name in _CHOSEN
-                else (f"known are {', '.join(_CONSTRUCTORS)}")
-            )
+            known = f"known are {', '.join(_CONSTRUCTORS)}"
+            reason = "the compiler chooses it; print the layout that it chose" if name in _CHOSEN else known
             raise FileFormatError(f"{cursor.name}: {name} has no encoding: {reason}")
-        kind, *parameters = _CONSTRUCTORS[name]
-        given, fields = dict[str, Any](), dict[str, Any]()
+        kind, parameters = _CONSTRUCTORS[name]
+        given = dict[str, Any]()
 
         def read_argument() -> None:
             keyword = cursor.match(_ARGUMENT)
-            parameter = keyword[1] if keyword else next(iter(parameters[len(given) :]), None)
+            parameter = keyword[1] if keyword else next(iter([*parameters][len(given) :]), "")
             if parameter not in (*parameters, *_OLDER_PARAMETERS) or parameter in given:
                 cursor.fail(f"an argument of {name}({', '.join(parameters)})")
             given[parameter] = self._read_value(depth + 1, is_python=True)
 
         cursor.items(")", read_argument, MAX_VALUES, is_python=True)
-        for parameter, value in given.items():
-            if value is None or value == []:
-                continue
-            fields[_FIELD_OF.get(parameter) or re.sub("_(.)", lambda found: found[1].upper(), parameter)] = value
-        return _as_encoding(kind, fields)
+        return _as_encoding(kind, {parameters.get(name, name): value for name, value in given.items()})
 
-    def _read_padding(self) -> tuple[tuple[int, int], ...]:
-        cursor, pairs = self.cursor, []
-        cursor.expect("[")
-        while True:
-            interval = cursor.integer("an interval")
-            cursor.expect(":+")
-            pairs.append((interval, cursor.integer("a padding")))
-            if not cursor.accept(","):
-                break
-        cursor.expect("]")
-        return tuple(pairs)
+    def _read_padding(self) -> tuple[int, int]:
+        interval = self.cursor.integer("an interval")
+        self.cursor.expect(":+")
+        return interval, self.cursor.integer("a padding")
 
     def _read_fields(self, depth: int, closing: str) -> dict[str, Any]:
         cursor, fields = self.cursor, dict[str, Any]()
@@ -335,66 +316,57 @@ _MEMORY_TYPES = ("!ttg.memdesc", "!triton_gpu.memdesc", "!tt.memdesc", "memdesc"
 _TENSOR_MEMORY = ("tensor_memory_encoding", "tensor_memory_scales_encoding")
 _WORDS = {"true": True, "false": False, "True": True, "False": False, "None": None}
 
-# Gluon's constructors: the encoding that each makes, and its parameters in order.
+
+def _table(text: str) -> dict[str, list[str]]:
+    """Return the words of each line, by its first word."""
+    return {name: words for name, *words in map(str.split, text.strip().splitlines())}
+
+
+# Gluon's constructors: the encoding that each makes, and its parameters in order. Fields of TTGIR that are not spelled
+# like their parameter, but for case and underscores, stand behind it; two of them share a list.
 _CONSTRUCTORS = {
-    name: tuple(words.split())
-    for name, words in {
-        "BlockedLayout": "blocked size_per_thread threads_per_warp warps_per_cta order cga_layout",
-        "SliceLayout": "slice dim parent",
-        "DotOperandLayout": "dot_op operand_index parent k_width",
-        "DistributedLinearLayout": "linear reg_bases lane_bases warp_bases block_bases shape",
-        "NVMMADistributedLayout": "nvidia_mma version warps_per_cta instr_shape cga_layout",
-        "AMDMFMALayout": (
-            "amd_mfma version instr_shape transposed warps_per_cta element_bitwidth tiles_per_warp cga_layout"
-        ),
-        "AMDWMMALayout": "amd_wmma version transposed warp_bases reg_bases instr_shape cga_layout rank",
-        "NVMMASharedLayout": "nvmma_shared swizzle_byte_width element_bitwidth rank transposed fp4_padded cga_layout",
-        "SwizzledSharedLayout": "swizzled_shared vec per_phase max_phase order cga_layout",
-        "PaddedSharedLayout": "padded_shared interval_padding_pairs offset_bases cga_layout shape",
-        "PaddedSharedLayout.with_identity_for": "padded_shared interval_padding_pairs shape order cga_layout",
-        "SharedLinearLayout": "shared_linear offset_bases block_bases alignment",
-        "TensorMemoryLayout": "tensor_memory_encoding block col_stride cga_layout two_ctas fp4_padded",
-        "TensorMemoryScalesLayout": "tensor_memory_scales_encoding cga_layout",
-    }.items()
+    name: (kind, {word.partition("=")[0]: word.rpartition("=")[2] for word in words})
+    for name, (kind, *words) in _table("""
+        BlockedLayout blocked size_per_thread threads_per_warp warps_per_cta order cga_layout
+        SliceLayout slice dim parent
+        DotOperandLayout dot_op operand_index=opIdx parent k_width
+        DistributedLinearLayout linear reg_bases=register lane_bases=lane warp_bases=warp block_bases=block shape
+        NVMMADistributedLayout nvidia_mma version=versionMajor/versionMinor warps_per_cta instr_shape cga_layout
+        AMDMFMALayout amd_mfma version instr_shape transposed=isTransposed warps_per_cta element_bitwidth \
+            tiles_per_warp cga_layout
+        AMDWMMALayout amd_wmma version transposed=isTransposed warp_bases=warp reg_bases=register instr_shape \
+            cga_layout rank
+        NVMMASharedLayout nvmma_shared swizzle_byte_width=swizzlingByteWidth element_bitwidth rank transposed \
+            fp4_padded cga_layout
+        SwizzledSharedLayout swizzled_shared vec per_phase max_phase order cga_layout
+        PaddedSharedLayout padded_shared interval_padding_pairs offset_bases=offset cga_layout shape
+        PaddedSharedLayout.with_identity_for padded_shared interval_padding_pairs shape order cga_layout
+        SharedLinearLayout shared_linear offset_bases=offset block_bases=block alignment
+        TensorMemoryLayout tensor_memory_encoding block=blockM/blockN col_stride cga_layout two_ctas fp4_padded
+        TensorMemoryScalesLayout tensor_memory_scales_encoding cga_layout
+    """).items()
 }
 _OLDER_PARAMETERS = ("ctas_per_cga", "cta_split_num", "cta_order", "unpacked")
 _CHOSEN = ("AutoLayout", "CoalescedLayout")  # by the compiler
-
-# The fields of encodings that are not spelled like the parameters of the constructors.
-_FIELD_OF = {
-    "warps_per_cta": "warpsPerCTA",
-    "cga_layout": "CGALayout",
-    "ctas_per_cga": "CTAsPerCGA",
-    "cta_split_num": "CTASplitNum",
-    "cta_order": "CTAOrder",
-    "swizzle_byte_width": "swizzlingByteWidth",
-    "element_bitwidth": "elementBitWidth",
-    "operand_index": "opIdx",
-    "two_ctas": "twoCTAs",
-    **{f"{name}_bases": name for name in ("lane", "warp", "block", "offset")},
-    "reg_bases": "register",
-}
+_LEFT_OUT: tuple[tuple[str, object], ...] = (("CGALayout", []), ("kWidth", 0))  # of TTGIR
 
 
-def _as_encoding(kind: str, fields: dict[str, Any]) -> TritonEncoding:
-    """Return the encoding of the arguments of a constructor, whose fields differ a little from TTGIR's."""
-    own_shape, pairs, after = fields.get("shape"), fields.pop("intervalPaddingPairs", []), {}
-    for name, parts in (("version", ("versionMajor", "versionMinor")), ("block", ("blockM", "blockN"))):
-        if kind == {"version": "nvidia_mma", "block": "tensor_memory_encoding"}[name] and name in fields:
-            fields = dict(zip(parts, _row(kind, name, fields.pop(name), 2), strict=True)) | fields
-    if kind in ("amd_mfma", "amd_wmma") and "transposed" in fields:
-        fields["isTransposed"] = fields.pop("transposed")
+def _as_encoding(kind: str, arguments: Mapping[str, Any]) -> TritonEncoding:
+    """Return the encoding that a constructor makes of its arguments, which differ a little from the fields of TTGIR."""
+    spelled = {name.lower(): name for name in _FIELDS[kind]}
+    fields = dict[str, Any]()
+    for parameter, value in arguments.items():
+        names = parameter.replace("_", "").split("/")
+        values = [value] if len(names) == 1 or value is None else _row(kind, parameter, value, len(names))
+        fields |= {spelled.get(name.lower(), parameter): part for name, part in zip(names, values, strict=False)}
+    fields = {name: value for name, value in fields.items() if value is not None and (name, value) not in _LEFT_OUT}
+    own_shape, pairs = fields.get("shape"), fields.pop("interval_padding_pairs", [])
+    after = {name: fields.pop(name) for name in ("alignment",) if name in fields}
     if kind == "amd_wmma":
         fields.pop("rank", None)
         fields["ctaLayout"] = {name: fields.pop(name) for name in ("register", "warp") if name in fields}
-    if kind == "linear":
-        fields = {name: fields.get(name, []) for name in DISTRIBUTED}
-    if kind == "shared_linear" and "alignment" in fields:
-        after["alignment"] = fields.pop("alignment")
-    if kind == "padded_shared" and "offset" in fields:
+    if "order" not in fields:
         fields.pop("shape", None)
-    if kind == "dot_op" and fields.get("kWidth") == 0:
-        del fields["kWidth"]
     if not isinstance(pairs, list):
         raise FileFormatError(f"interval_padding_pairs are pairs of integers, got {pairs}")
     padding = tuple([_row(kind, "interval_padding_pairs", pair, 2) for pair in pairs])
@@ -403,7 +375,7 @@ def _as_encoding(kind: str, fields: dict[str, Any]) -> TritonEncoding:
 
 
 def _row(kind: str, name: str, value: object, count: int | None = None) -> Any:
-    if not isinstance(value, list) or not all(map(_is_natural, value)) or count not in (None, len(value)):
+    if not _is_row(value, count, 0):
         raise FileFormatError(f"{name} of a layout for #ttg.{kind} must be {count or 'some'} integers, got {value}")
     return tuple(value)
 
@@ -450,20 +422,10 @@ def validate_fields(encoding: TritonEncoding) -> None:
         raise LayoutError(f"instrShape of #ttg.amd_mfma begins with two of 4, 16, 32 and 64, got {instruction}")
 
 
-def _is_integer(value: object) -> bool:
-    return type(value) is int  # a bool is not one
-
-
-def _is_natural(value: object) -> bool:
-    return type(value) is int and value >= 0
-
-
-def _is_positive(value: object) -> bool:
-    return type(value) is int and value >= 1
-
-
-def _is_row(value: object) -> bool:
-    return isinstance(value, list) and all(map(_is_integer, value))
+def _is_row(value: object, count: int | None = None, least: int | None = None) -> TypeGuard[list[int]]:
+    """Return whether a value is a list of `count` integers, none of which is below the `least`; a bool is none."""
+    integers = value if isinstance(value, list) and count in (None, len(value)) else [None]
+    return all(type(number) is int and (least is None or number >= least) for number in integers)
 
 
 def _are_rows(value: object) -> bool:
@@ -472,8 +434,8 @@ def _are_rows(value: object) -> bool:
 
 _Kind = tuple[str, Callable[[Any], bool]]
 _ANYTHING: _Kind = ("", lambda value: True)
-_INTEGER: _Kind = ("an integer", _is_integer)
-_POSITIVE: _Kind = ("an integer of at least 1", _is_positive)
+_INTEGER: _Kind = ("an integer", lambda value: _is_row([value]))
+_POSITIVE: _Kind = ("an integer of at least 1", lambda value: _is_row([value], least=1))
 _BOOLEAN: _Kind = ("true or false", lambda value: isinstance(value, bool))
 _ROWS: _Kind = ("a list of lists of integers", _are_rows)
 _KINDS: dict[str, _Kind] = {
@@ -482,11 +444,11 @@ _KINDS: dict[str, _Kind] = {
     **dict.fromkeys(("opIdx", "dim", "version", "versionMajor", "versionMinor"), _INTEGER),
     **dict.fromkeys(("transposed", "isTransposed", "isTranspose", "fp4Padded", "twoCTAs", "unpacked"), _BOOLEAN),
     **dict.fromkeys(("register", "lane", "warp", "block", "offset", "CGALayout"), _ROWS),
-    "swizzlingByteWidth": ("0, 32, 64 or 128", lambda value: _is_integer(value) and value in (0, 32, 64, 128)),
-    "elementBitWidth": ("4, 8, 16, 32 or 64", lambda value: _is_integer(value) and value in (4, 8, 16, 32, 64)),
+    "swizzlingByteWidth": ("0, 32, 64 or 128", lambda value: _is_row([value]) and value in (0, 32, 64, 128)),
+    "elementBitWidth": ("4, 8, 16, 32 or 64", lambda value: _is_row([value]) and value in (4, 8, 16, 32, 64)),
     "instrShape": (
         "a list of two or three integers of at least 1",
-        lambda value: isinstance(value, list) and len(value) in (2, 3) and all(map(_is_positive, value)),
+        lambda value: _is_row(value, 2, 1) or _is_row(value, 3, 1),
     ),
     "ctaLayout": (
         "fields with lists of lists of integers",
@@ -495,27 +457,23 @@ _KINDS: dict[str, _Kind] = {
 }
 
 # The fields that each encoding has had, in the versions of Triton since 3.0.
-_BLOCKS = ("CTAsPerCGA", "CTASplitNum", "CTAOrder", "CGALayout")
-_FIELDS: dict[str, tuple[str, ...]] = {
-    "blocked": ("sizePerThread", "threadsPerWarp", "warpsPerCTA", "order", *_BLOCKS),
-    "linear": ("register", "lane", "warp", "block"),
-    "nvidia_mma": ("versionMajor", "versionMinor", "warpsPerCTA", "instrShape", *_BLOCKS),
-    "amd_mfma": (
-        *("version", "versionMajor", "versionMinor", "warpsPerCTA", "tilesPerWarp", "instrShape", "isTransposed"),
-        *("elementBitWidth", *_BLOCKS),
-    ),
-    "amd_wmma": ("version", "isTranspose", "isTransposed", "ctaLayout", "instrShape", *_BLOCKS),
-    "dot_op": ("opIdx", "parent", "kWidth"),
-    "slice": ("dim", "parent"),
-    "swizzled_shared": ("vec", "perPhase", "maxPhase", "order", *_BLOCKS),
-    "nvmma_shared": ("swizzlingByteWidth", "transposed", "elementBitWidth", "fp4Padded", "rank", *_BLOCKS),
-    "shared_linear": ("offset", "block", "alignment"),
-    "padded_shared": ("order", "shape", "offset", "block", *_BLOCKS),
-    "tensor_memory_encoding": (
-        *("blockM", "blockN", "colStride", "unpacked", "twoCTAs", "fp4Padded", "CTASplitM", "CTASplitN", "CGALayout"),
-    ),
-    "tensor_memory_scales_encoding": ("CTASplitM", "CTASplitN", "blockRepOrder", "CGALayout"),
-}
+_BLOCKS = "CTAsPerCGA CTASplitNum CTAOrder CGALayout"
+_FIELDS = _table(f"""
+    blocked sizePerThread threadsPerWarp warpsPerCTA order {_BLOCKS}
+    linear register lane warp block
+    nvidia_mma versionMajor versionMinor warpsPerCTA instrShape {_BLOCKS}
+    amd_mfma version versionMajor versionMinor warpsPerCTA tilesPerWarp instrShape isTransposed \
+            elementBitWidth {_BLOCKS}
+    amd_wmma version isTranspose isTransposed ctaLayout instrShape {_BLOCKS}
+    dot_op opIdx parent kWidth
+    slice dim parent
+    swizzled_shared vec perPhase maxPhase order {_BLOCKS}
+    nvmma_shared swizzlingByteWidth transposed elementBitWidth fp4Padded rank {_BLOCKS}
+    shared_linear offset block alignment
+    padded_shared order shape offset block {_BLOCKS}
+    tensor_memory_encoding blockM blockN colStride unpacked twoCTAs fp4Padded CTASplitM CTASplitN CGALayout
+    tensor_memory_scales_encoding CTASplitM CTASplitN blockRepOrder CGALayout
+""")
 
 
 Basis: TypeAlias = "tuple[int, ...]"
@@ -541,6 +499,8 @@ def linear_of_encoding(encoding: TritonEncoding, shape: Sequence[int], bits: int
     if rule is None:
         raise LayoutError(f"{encoding.name!r} is not a known encoding; expected one of {', '.join(_RULES)}")
     validate_fields(encoding)
+    if encoding.name in _TENSOR_MEMORY and len(extents) != 2:
+        raise LayoutError(f"tensor memory holds matrices, got {extents}; leave out the buffers that they are in")
     try:
         bases = rule(_Encoded(encoding, extents, bits, extents))
     except KeyError as missing:
@@ -594,7 +554,7 @@ class _Encoded:
     def integers(self, name: str, default: Sequence[int] | None = None) -> list[int]:
         """Return a list field with one integer per dimension."""
         value = self.encoding.fields[name] if default is None else self.encoding.fields.get(name, list(default))
-        if not isinstance(value, list) or len(value) != self.rank or not all(type(entry) is int for entry in value):
+        if not _is_row(value, self.rank):
             raise LayoutError(
                 f"{name} of #ttg.{self.encoding.name} needs {self.rank} integers for shape {self.shape}, got {value}"
             )
@@ -716,11 +676,7 @@ def _block_bases(encoded: _Encoded) -> list[Basis]:
 
 
 def _as_basis(encoded: _Encoded, row: object) -> Basis:
-    if (
-        not isinstance(row, list)
-        or len(row) != encoded.rank
-        or not all(type(part) is int and part >= 0 for part in row)
-    ):
+    if not _is_row(row, encoded.rank, 0):
         raise LayoutError(
             f"a basis of #ttg.{encoded.encoding.name} has one integer per dimension of {encoded.shape}, got {row}"
         )
@@ -971,12 +927,16 @@ def _core_matrices(
 def _tensor_memory(encoded: _Encoded) -> dict[str, list[Basis]]:
     """Return the bases of the rows and columns of tensor memory, in elements; zeros are places without one."""
     fields, unit = encoded.encoding.fields, encoded.unit
-    rows, columns = encoded.shape if encoded.rank == 2 else (0, 0)
     if {fields.get("CTASplitM", 1), fields.get("CTASplitN", 1)} != {1}:
         raise LayoutError("how CTASplitM and CTASplitN order their blocks is not known; newer versions state CGALayout")
+    rows, columns = encoded.shape
     high, wide = fields["blockM"], min(fields["blockN"], columns)
     is_pair = fields.get("twoCTAs", False)
-    if high not in (64, 128) or rows < high or not wide:
+    if is_pair and fields.get("CGALayout", [])[:1] != [[1, 0]]:
+        raise LayoutError(
+            "twoCTAs of #ttng.tensor_memory_encoding needs CGALayout to begin with [1, 0], for their rows"
+        )
+    if high not in (64, 128) or rows < high:
         raise LayoutError(f"tensor memory holds blocks of 64 or 128 rows of a matrix, got {high} of {encoded.shape}")
     row, column = encoded.units(0, high), encoded.units(1, wide)
     if high == 64 and not is_pair:  # 16 rows in each quarter
@@ -984,28 +944,20 @@ def _tensor_memory(encoded: _Encoded) -> dict[str, list[Basis]]:
         row = [*row[:4], second, *row[4:]]
     if high == 64 and is_pair and column:
         row.append(column.pop())
-    covered = [max([2 * basis[k] for basis in (*row, *column)], default=1) or 1 for k in (0, 1)]
-    for k in (0, 1):
-        column += encoded.units(k, max(1, encoded.shape[k] // covered[k]), covered[k])
     stride = 1 if "unpacked" in fields else fields["colStride"]  # older versions count columns of one element each
     idle = log2(stride, "tensor_memory_encoding") + bool(fields.get("fp4Padded", False))
-    return {"row": row, "col": [unit(0, 0)] * idle + column, "block": []}
+    bases = _Bases(encoded, column, row).finish((0, 1))
+    return {"row": bases["lane"], "col": [unit(0, 0)] * idle + bases["register"], "block": []}
 
 
 def _tensor_memory_scales(encoded: _Encoded) -> dict[str, list[Basis]]:
     """Return the bases of scales in tensor memory: 32 rows, which all four warps have."""
-    rows, columns = encoded.shape if encoded.rank == 2 else (0, 0)
-    column = [*encoded.units(1, 4), encoded.unit(0, 32)]
-    repeats = [ceil_div(rows, 64), ceil_div(columns, 4)]
-    first = 64
-    if repeats[0] > 1:
-        column.append(encoded.unit(0, 64))
-        repeats[0], first = repeats[0] // 2, 128
-    both = [encoded.units(0, repeats[0], first), encoded.units(1, repeats[1], 4)]
-    for bases in both if encoded.encoding.fields.get("blockRepOrder", "mnThenK") == "mnThenK" else reversed(both):
-        column += bases
-    row = [*encoded.units(0, 32), encoded.unit(0, 0), encoded.unit(0, 0)]
-    return {"row": list(map(encoded.clip, row)), "col": list(map(encoded.clip, column)), "block": []}
+    copies = [encoded.unit(0, 0)] * 2
+    bases = _Bases(encoded, [*encoded.units(1, 4), encoded.unit(0, 32)], [*encoded.units(0, 32), *copies])
+    bases.cover(0, min(128, encoded.shape[0]))
+    is_row_first = encoded.encoding.fields.get("blockRepOrder", "mnThenK") == "mnThenK"
+    images = bases.finish((0, 1) if is_row_first else (1, 0))
+    return {"row": images["lane"], "col": images["register"], "block": []}
 
 
 def _padded(encoded: _Encoded) -> dict[str, list[Basis]]:
