@@ -165,7 +165,7 @@ class DeviceSharding(Drawable):
     def layout(self, shape: Sequence[int] | None = None) -> Layout:
         """Return the layout from a coordinate of a tensor of `shape` to the device, and to the element on it.
 
-        The part on a device is row-major. Copies are replicas; where a part is shorter than others, the rest is padding.
+        The part on a device is row-major. Copies are replicas; where a part is shorter than others, there is padding.
 
         >>> print(parse_sharding("{devices=[2,4]<=[8]}").layout((8, 8)))
         ((4,2),(2,4)):((2,4@device),(1,1@device))
