@@ -179,7 +179,8 @@ def parse_with_spare_shape(
             attribute = str(value.encoding)
         return _parsed_text(name, value, extents, attribute)
     except FileFormatError as problem:  # a text, not a file
-        raise LayoutError(str(problem)) from None
+        also = f"; layouts and tensors are read as {', '.join(NOTATIONS[:-1])}" if name == "error" else ""
+        raise LayoutError(f"{problem}{also}") from None
 
 
 def _require_same_shape(parsed: Any, shape: tuple[int, ...]) -> None:
