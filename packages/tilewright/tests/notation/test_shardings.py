@@ -55,7 +55,7 @@ def test_boxes_layouts_meshes_and_explanations_agree_with_windows():
     for case in RECORDED:
         text, shape = case["text"], tuple(case["shape"])
         sharding = parse_sharding(text).on(shape)
-        windows, numbers = sharding.windows(), np.reshape(sharding.devices, sharding.mesh_shape)
+        windows, numbers = sharding.windows(), np.reshape(sharding.devices, sharding.mesh_shape or (1,))
         for held in (sharding.boxes(), sharding.mesh().windows()):
             assert {int(numbers[at]): box.slices for box, places in held.items() for at in places} == windows, text
         if 0 in shape:
@@ -420,6 +420,15 @@ def test_errors_where_parts_differ():
         uneven.mesh((5,))
     with pytest.raises(LayoutError, match="0, 3, 1, 2 of this mesh are in an order that strides cannot express"):
         parse_sharding("{devices=[4]0,3,1,2}").layout((4,))
+
+
+def test_meshes_may_have_more_axes_than_arrays():
+    axes = ", ".join([f"'x{k}': {1 + (k % 35 == 0)}" for k in range(70)])
+    sharding = parse_sharding(f"Mesh({axes}) P('x0', 'x35')").on((2, 4))
+    assert sharding.windows()[3] == (slice(1, 2), slice(2, 4))
+    assert sharding.mesh().windows() == sharding.boxes()
+    assert [number for number, _, _ in sharding.explain_element((1, 0)).tiles] == [2]
+    assert sharding.layout()(1, 3).device == 3
 
 
 def test_mutated_texts_raise_only_our_errors():

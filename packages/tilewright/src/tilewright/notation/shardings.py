@@ -10,7 +10,7 @@ at once, the last ones shorter or empty; DTensor cuts for one axis of the mesh a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any, NamedTuple, NoReturn
@@ -131,7 +131,8 @@ class DeviceSharding(Drawable):
         >>> parse_sharding("{devices=[2]1,0}").windows((5,))
         {1: (slice(0, 3, None),), 0: (slice(3, 5, None),)}
         """
-        return {number: tuple(part) for number, *part in zip(self.devices, *self._columns(shape), strict=True)}
+        columns = [[parts[number] for number in index.tolist()] for parts, index in self._parts(shape)]
+        return {number: tuple(part) for number, *part in zip(self.devices, *columns, strict=True)}
 
     def boxes(self, shape: Sequence[int] | None = None) -> dict[Box, list[tuple[int, ...]]]:
         """Return the distinct parts of a tensor of `shape`, and the coordinates on the mesh of the devices with each.
@@ -140,7 +141,8 @@ class DeviceSharding(Drawable):
         [(0, 1), (1, 1)]
         """
         result: dict[Box, list[tuple[int, ...]]] = {}
-        for at, *part in zip(np.ndindex(*self.mesh_shape), *self._columns(shape), strict=True):
+        windows = self.windows(shape)
+        for at, part in zip(self._coordinates(np.arange(len(windows))), windows.values(), strict=True):
             box = Box.between(tuple([s.start for s in part]), tuple([s.stop for s in part]))
             result.setdefault(box, []).append(at)
         return result
@@ -151,16 +153,15 @@ class DeviceSharding(Drawable):
         >>> print(parse_sharding("{devices=[2,4]<=[8]}").mesh((8, 8)))
         2 x 4 devices, 2 along dimension 0, 4 along dimension 1; each holds 4 x 2
         """
-        extents, mesh_shape = self._extents(shape), self.mesh_shape or (1,)
+        extents = self._extents(shape)
         parts, part = self._by_dimension(len(extents)), list(extents)
         for k, own in parts.items():
             if k is not None:
                 part[k] = _require_even(k, extents[k], own)
         index = self._index([piece for own in parts.values() for piece in own])
-        at = np.unravel_index(np.argsort(index), mesh_shape)
-        coordinates = tuple(zip(*[axis.tolist() for axis in at], strict=True))
-        distribution = tuple([_count_parts(own) for own in parts.values()])
-        return Mesh(mesh_shape, Topology(distribution or (1,), tuple(parts) or (None,), coordinates), tuple(part))
+        distribution = tuple([_count_parts(own) for own in parts.values()]) or (1,)
+        topology = Topology(distribution, tuple(parts) or (None,), tuple(self._coordinates(np.argsort(index))))
+        return Mesh(self.mesh_shape or (1,), topology, tuple(part))
 
     def layout(self, shape: Sequence[int] | None = None) -> Layout:
         """Return the layout from a coordinate of a tensor of `shape` to the device, and to the element on it.
@@ -181,7 +182,7 @@ class DeviceSharding(Drawable):
             )
         part = [ceil_div(extent, _count_parts(parts.get(k, ()))) for k, extent in enumerate(extents)]
         modes: list[Any] = list(part)  # integers, or tuples of them
-        steps: list[Any] = [prod(part[k + 1 :]) for k in range(len(part))]  # integers, and such on the axis of devices
+        steps: list[Any] = [prod(part[k + 1 :]) for k in range(len(part))]  # also those along the axis of devices
         for k, own in parts.items():
             if k is not None:
                 if self.is_nested and len(own) > 1:
@@ -203,12 +204,15 @@ class DeviceSharding(Drawable):
         extents, at = self._extents(None), tuple(coordinate)
         if len(at) != len(extents) or not all(0 <= c < n for c, n in zip(at, extents, strict=True)):
             raise CoordinateError(f"coordinate {at} is outside shape {list(extents)}")
-        holders = [
-            (number, place or (0,), tuple([c - s.start for c, s in zip(at, part, strict=True)]))
-            for place, (number, part) in zip(np.ndindex(*self.mesh_shape), self.windows().items(), strict=True)
-            if all(s.start <= c < s.stop for c, s in zip(at, part, strict=True))
-        ]
-        return TileExplanation(extents, self.mesh_shape or (1,), at, tuple(holders), "device")
+        holds, inside = np.full(len(self.devices), True), list[int]()
+        for c, (parts, index) in zip(at, self._parts(None), strict=True):
+            number = next(k for k, part in enumerate(parts) if part.start <= c < part.stop)
+            holds &= index == number
+            inside.append(c - parts[number].start)
+        places = np.flatnonzero(holds)
+        coordinates = zip(places.tolist(), self._coordinates(places), strict=True)
+        holders = tuple([(self.devices[place], where, tuple(inside)) for place, where in coordinates])
+        return TileExplanation(extents, self.mesh_shape or (1,), at, holders, "device")
 
     def __str__(self) -> str:
         return self.text or repr(self)
@@ -265,17 +269,21 @@ class DeviceSharding(Drawable):
             index = index * piece.size + at // piece.stride % piece.size
         return index
 
-    def _columns(self, shape: Sequence[int] | None) -> list[list[slice]]:
-        """Return for each dimension the slices of all devices, in the order of the mesh."""
+    def _coordinates(self, places: NDArray[np.int64]) -> Iterator[tuple[int, ...]]:
+        """Return the coordinates on the mesh of devices, from their places in its order."""
+        mesh_shape = self.mesh_shape or (1,)
+        axes = [places // prod(mesh_shape[k + 1 :]) % size for k, size in enumerate(mesh_shape)]
+        return zip(*[axis.tolist() for axis in axes], strict=True)
+
+    def _parts(self, shape: Sequence[int] | None) -> Iterator[tuple[list[slice], NDArray[np.int64]]]:
+        """Yield for each dimension its parts, and the number of the part that each device has."""
         extents = self._extents(shape)
-        columns = [[slice(0, n)] * len(self.devices) for n in extents]
-        for k, own in self._by_dimension(len(extents)).items():
-            if k is not None:
-                spans = [(0, extents[k])]
-                for size in [piece.size for piece in own] if self.is_nested else [_count_parts(own)]:
-                    spans = [span for start, stop in spans for span in _split(start, stop, size)]
-                columns[k] = [slice(*spans[number]) for number in self._index(own).tolist()]
-        return columns
+        pieces = self._by_dimension(len(extents))
+        for k, extent in enumerate(extents):
+            own, spans = pieces.get(k, []), [(0, extent)]
+            for size in [piece.size for piece in own] if self.is_nested else [_count_parts(own)]:
+                spans = [span for start, stop in spans for span in _split(start, stop, size)]
+            yield [slice(*span) for span in spans], self._index(own)
 
 
 _WITHOUT_DEVICES = {
