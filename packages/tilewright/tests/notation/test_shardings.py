@@ -400,6 +400,7 @@ def test_errors_name_the_value_and_the_rule(text, message):
         ("{devices=[2,4]<=[8]}", None, r"does not state the shape of its tensor; give it one, as in shape=\(8, 8\)"),
         ("{devices=[2,4]<=[8]}", (8,), r"is for tensors of rank 2, got shape \[8\]"),
         (f"{MESH} P(None, 'x')", (8,), r"is for tensors of rank at least 2, got shape \[8\]"),
+        ("DeviceMesh((2,)) [Shard(-3)]", (8, 8), r"is for tensors of rank at least 3, got shape \[8, 8\]"),
         ("{devices=[2,4]<=[8]}", (8, -1), r"an extent is at least 0, got shape \[8, -1\]"),
         ("{replicated}", (8,), r"names no devices: each one holds the whole tensor; put their mesh before it"),
         ("{manual}", (8,), "names no devices: the program on each one has a tensor of its own"),

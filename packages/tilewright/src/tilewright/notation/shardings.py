@@ -166,7 +166,7 @@ class DeviceSharding(Drawable):
     def layout(self, shape: Sequence[int] | None = None) -> Layout:
         """Return the layout from a coordinate of a tensor of `shape` to the device, and to the element on it.
 
-        The part on a device is row-major. Copies are replicas; where a part is shorter than others, the rest is padding.
+        A part is row-major. Copies are replicas; where a part is shorter than others, the rest is padding.
 
         >>> print(parse_sharding("{devices=[2,4]<=[8]}").layout((8, 8)))
         ((4,2),(2,4)):((2,4@device),(1,1@device))
@@ -174,23 +174,23 @@ class DeviceSharding(Drawable):
         extents, numbers = self._extents(shape), np.array(self.devices, dtype=object)
         parts = self._by_dimension(len(extents))
         pieces = [piece for own in parts.values() for piece in own]
-        strides = {piece: numbers[piece.stride] - numbers[0] if piece.size > 1 else 0 for piece in pieces}
-        if any(numbers - numbers[0] - sum([self._index([piece]) * stride for piece, stride in strides.items()])):
+        apart = {piece: numbers[piece.stride] - numbers[0] if piece.size > 1 else 0 for piece in pieces}
+        if any(numbers - numbers[0] - sum([self._index([piece]) * stride for piece, stride in apart.items()])):
             raise LayoutError(
                 f"the devices {list_some(list(map(str, numbers[:99])), _MAX_LISTED)} of this mesh are in an order that"
                 " strides cannot express; .windows(shape) has the part of every device"
             )
         part = [ceil_div(extent, _count_parts(parts.get(k, ()))) for k, extent in enumerate(extents)]
         modes: list[Any] = list(part)  # integers, or tuples of them
-        steps: list[Any] = [prod(part[k + 1 :]) for k in range(len(part))]  # also those along the axis of devices
+        strides: list[Any] = [prod(part[k + 1 :]) for k in range(len(part))]  # also those along the axis of devices
         for k, own in parts.items():
             if k is not None:
                 if self.is_nested and len(own) > 1:
                     _require_even(k, extents[k], own)
                 modes[k] = (part[k], *[piece.size for piece in reversed(own)])
-                steps[k] = (steps[k], *[strides[piece] @ device for piece in reversed(own)])
-        copies = [(piece.size, strides[piece] @ device) for piece in parts.get(None, ())]
-        laid_out = Layout(tuple(modes), tuple(steps), numbers[0] @ device, copies)
+                strides[k] = (strides[k], *[apart[piece] @ device for piece in reversed(own)])
+        copies = [(piece.size, apart[piece] @ device) for piece in parts.get(None, ())]
+        laid_out = Layout(tuple(modes), tuple(strides), numbers[0] @ device, copies)
         return laid_out if 0 in extents else with_logical_shape(laid_out, extents)
 
     def explain_element(self, coordinate: Sequence[int]) -> TileExplanation:
@@ -222,9 +222,10 @@ class DeviceSharding(Drawable):
         if shape is None and self.shape is None:
             raise LayoutError("this sharding does not state the shape of its tensor; give it one, as in shape=(8, 8)")
         extents = tuple([int(n) for n in ((self.shape or ()) if shape is None else shape)])
-        if len(extents) < self.rank or (len(extents) > self.rank and not self.is_prefix):
+        rank = max([self.rank, *[k + 1 if k >= 0 else -k for k, *_ in self.cuts]])
+        if len(extents) < rank or (len(extents) > rank and not self.is_prefix):
             least = "at least " if self.is_prefix else ""
-            raise LayoutError(f"this sharding is for tensors of rank {least}{self.rank}, got shape {list(extents)}")
+            raise LayoutError(f"this sharding is for tensors of rank {least}{rank}, got shape {list(extents)}")
         if min(extents, default=0) < 0:
             raise LayoutError(f"an extent is at least 0, got shape {list(extents)}")
         return extents
@@ -473,7 +474,7 @@ class _ShardingReader:
             sizes = dict(axes)
             cuts = [cut if cut.size else cut._replace(size=sizes.get(cut.axis, 1)) for cut in draft.cuts]
         else:
-            cuts = self._place(draft, draft.placements, axes)
+            cuts = self._place(draft.placements, axes)
         state = [draft.state or "replicated"] if numbers == () else []
         unused = [f"mesh {symbol}" for symbol in self.symbols]
         return DeviceSharding(
@@ -768,14 +769,13 @@ class _ShardingReader:
             draft.placements = [own._replace(order=order.get(k, own.order)) for k, own in enumerate(draft.placements)]
         return draft
 
-    def _place(self, draft: _Draft, placements: list[_Placement], axes: tuple[tuple[str, int], ...]) -> list[Cut]:
+    def _place(self, placements: list[_Placement], axes: tuple[tuple[str, int], ...]) -> list[Cut]:
         """Return the cuts of the placements of DTensor, in the order in which their axes cut."""
         if len(placements) != len(axes):
             _refuse(f"DTensor has one placement for each axis of the mesh; got {len(placements)} for {len(axes)} axes")
         dimensions = [placement.dimension for placement in placements if placement.dimension is not None]
         if min(dimensions, default=0) < 0 <= max(dimensions, default=-1):
             _refuse(f"expected dimensions that all count from the front, or all from the end, got {dimensions}")
-        draft.rank = max([k + 1 if k >= 0 else -k for k in dimensions], default=0)
         self.besides += [
             f"{own.partial} along {axis}" for (axis, _), own in zip(axes, placements, strict=True) if own.partial
         ]
