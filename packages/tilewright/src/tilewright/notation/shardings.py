@@ -10,6 +10,7 @@ at once, the last ones shorter or empty; DTensor cuts for one axis of the mesh a
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
@@ -54,7 +55,7 @@ class _Piece(NamedTuple):
     dimension: int | None  # that it cuts; None if it holds copies
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class DeviceSharding(Drawable):
     """Which device of a mesh holds which part of a tensor.
 
@@ -90,8 +91,9 @@ class DeviceSharding(Drawable):
             raise LayoutError(
                 f"a mesh of {format_extents(self.mesh_shape, 'no axes')} has {count} devices, got {len(self.numbers)}"
             )
-        if self.numbers is not None and len(set(self.numbers)) < len(self.numbers):
-            raise LayoutError("a device is in a mesh once, but this text names one twice")
+        for number, times in Counter(self.numbers).most_common(1):
+            if times > 1:
+                raise LayoutError(f"a device is in a mesh once, but this text names device {number} {times} times")
         self._pieces()
         if self.shape is not None:
             self._extents(self.shape)
@@ -412,6 +414,7 @@ _KEYWORDS: dict[str, tuple[str, ...]] = {  # of calls that are read; other keywo
     "Spec": ("shape",),
 }
 _EXAMPLES = '{devices=[2,4]<=[8]}, #sdy.sharding<@mesh, [{"x"}]>, NamedSharding(...), [Shard(0), Replicate()]'
+_MAX_SAID = 100  # characters of a value that is not used
 _A_SYMBOL = "the symbol of a mesh, such as @mesh"
 
 
@@ -452,18 +455,10 @@ class _ShardingReader:
             else:
                 found.append(self._read_item())
             cursor.match(_SEPARATOR)
-        meshes = [item for item in found if isinstance(item, _MeshText)]
-        drafts = [item for item in found if isinstance(item, _Draft)]
-        if len(drafts) != 1 or len(meshes) > 1:
-            counts = f"{count_of(len(drafts), 'sharding')} and {len(meshes)} {'mesh' if len(meshes) == 1 else 'meshes'}"
-            _refuse(f"expected one sharding, and its mesh, such as {_EXAMPLES}; this text has {counts}")
-        return self._finish(drafts[0], meshes[0] if meshes else None)
+        return self._finish(*self._find_one(found, f"such as {_EXAMPLES}"))
 
-    def _finish(self, draft: _Draft, mesh: _MeshText | None) -> DeviceSharding:
-        """Return a sharding on its own mesh, or on the one that was found elsewhere."""
-        if isinstance(draft.mesh, _MeshText) and mesh is not None:
-            _refuse("this sharding has a mesh of its own, but the text has another one; leave that out")
-        own = self.symbols.pop(draft.mesh, mesh) if isinstance(draft.mesh, str) else draft.mesh or mesh
+    def _finish(self, draft: _Draft, own: _MeshText | None) -> DeviceSharding:
+        """Return a sharding on its mesh."""
         if own is None and not draft.state:
             _refuse(
                 "this sharding does not state the sizes of its mesh; put them before it, as in Mesh('x': 2, 'y': 4)"
@@ -481,6 +476,18 @@ class _ShardingReader:
             *(axes, tuple(cuts), numbers, draft.rank, draft.is_prefix, draft.placements is not None, draft.shape),
             *((*state, *self.besides, *unused), self.text),
         )
+
+    def _find_one(self, found: Sequence[object], where: str) -> tuple[_Draft, _MeshText | None]:
+        """Return the only sharding among what was found, and its own mesh, or the only one that was found."""
+        meshes = [item for item in found if isinstance(item, _MeshText)]
+        drafts = [item for item in found if isinstance(item, _Draft)]
+        if len(drafts) != 1 or len(meshes) > 1:
+            counts = f"{count_of(len(drafts), 'sharding')} and {len(meshes)} {'mesh' if len(meshes) == 1 else 'meshes'}"
+            _refuse(f"expected one sharding, and its mesh, {where}, got {counts}")
+        own = self.symbols.pop(drafts[0].mesh, None) if isinstance(drafts[0].mesh, str) else drafts[0].mesh
+        if meshes and own is not None:
+            _refuse("this sharding has a mesh of its own, but the text has another one; leave that out")
+        return drafts[0], meshes[0] if meshes else own
 
     def _read_item(self) -> _MeshText | _Draft:
         """Return the next mesh or sharding."""
@@ -688,7 +695,8 @@ class _ShardingReader:
             start, match = cursor.skip_space(), cursor.match(_KEYWORD)
             keyword = match[1] if match else None
             if keyword and keywords is not None and keyword not in keywords:
-                self.besides.append(f"{keyword}={cursor.raw()}")
+                text = cursor.raw()
+                self.besides.append(f"{keyword}={text if len(text) <= _MAX_SAID else '...'}")
                 return None
             value = cursor.raw() if keyword == "shard_order" else self._read_value(depth + 1)
             if isinstance(value, str) and cursor.accept(":"):
@@ -747,23 +755,19 @@ class _ShardingReader:
         return draft
 
     def _build_sharding(self, name: str, items: list[_Item]) -> _Draft:
-        drafts, meshes, shape, order = list[_Draft](), list[_MeshText](), None, dict[int, int]()
+        shape, order = None, dict[int, int]()
         for keyword, value, text in items:
-            if isinstance(value, _MeshText):
-                meshes.append(value)
-            elif isinstance(value, _Draft):
-                drafts.append(value)
-            elif keyword in ("tensor_meta", "shape"):
+            if isinstance(value, (_MeshText, _Draft)):
+                continue
+            if keyword in ("tensor_meta", "shape"):
                 shape = None if value is None else _flatten(value)[1]
             elif keyword == "shard_order":
                 for axes in _MESH_DIMS.findall(value):
                     order |= {int(axis): place for place, axis in enumerate(axes.split(","))}
             elif value is not None:
                 self.besides.append(text)
-        if len(drafts) != 1 or len(meshes) > 1 or (meshes and drafts[0].mesh is not None):
-            _refuse(f"expected one sharding, and its mesh, in {name}(...)")
-        draft = drafts[0]
-        draft.mesh = meshes[0] if meshes else draft.mesh
+        draft, mesh = self._find_one([item.value for item in items], f"in {name}(...)")
+        draft.mesh = mesh
         draft.shape = draft.shape if shape is None else shape
         if draft.placements is not None and order:
             draft.placements = [own._replace(order=order.get(k, own.order)) for k, own in enumerate(draft.placements)]
