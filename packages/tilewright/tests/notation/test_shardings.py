@@ -55,7 +55,7 @@ def test_boxes_layouts_meshes_and_explanations_agree_with_windows():
     for case in RECORDED:
         text, shape = case["text"], tuple(case["shape"])
         sharding = parse_sharding(text).on(shape)
-        windows, numbers = sharding.windows(), np.reshape(sharding.devices, sharding.mesh_shape)
+        windows, numbers = sharding.windows(), np.reshape(sharding.devices, sharding.mesh_shape or (1,))
         for held in (sharding.boxes(), sharding.mesh().windows()):
             assert {int(numbers[at]): box.slices for box, places in held.items() for at in places} == windows, text
         if 0 in shape:
@@ -264,6 +264,8 @@ def test_a_text_may_state_the_shape():
     assert bounds(spec.windows()) == {0: [[0, 3], [0, 4]], 1: [[3, 5], [0, 4]]}
     assert parse_sharding("DeviceMesh((2,)) Spec(unknown dtypeunknown shape(S(0)))").shape is None
     assert parse_sharding("DTensor(local_tensor=tensor([1, 2]), device_mesh=DeviceMesh((2,)), placements=(R,))").besides
+    large = parse_sharding(f"DTensor(local_tensor=tensor({[0] * 99}), device_mesh=DeviceMesh((2,)), placements=(R,))")
+    assert large.besides == ("local_tensor=...",)
 
 
 def test_uneven_extents_leave_the_last_devices_less():
@@ -341,8 +343,8 @@ def test_devices_that_a_text_does_not_state_are_counted():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "expected one sharding, and its mesh, such as .*; this text has 0 shardings and 0 meshes"),
-        (MESH, "this text has 0 shardings and 1 mesh$"),
+        ("", "expected one sharding, and its mesh, such as .*, got 0 shardings and 0 meshes"),
+        (MESH, "got 0 shardings and 1 mesh$"),
         (f"{MESH} {MESH} P('x')", "1 sharding and 2 meshes"),
         ("hello", "expected a mesh, a sharding or a part of one at character 1, got 'hello'"),
         ("[1, 2]", r"expected a sharding, such as \{devices=\[2,4\]<=\[8\]\}.*, or a mesh at character 1, got '\[1, 2"),
@@ -359,7 +361,7 @@ def test_devices_that_a_text_does_not_state_are_counted():
         ("{devices=[2,4]<=[9]}", r"expected extents of 8 devices after <=, .*, got \[9\] and \[0\]"),
         ("{devices=[2,4]<=[2,4]T(1,1)}", r"positions once each after T, got \[2, 4\] and \[1, 1\]"),
         ("{devices=[3]0,1}", "a mesh of 3 has 3 devices, got 2"),
-        ("{devices=[3]0,1,1}", "a device is in a mesh once, but this text names one twice"),
+        ("{devices=[3]0,1,1}", "a device is in a mesh once, but this text names device 1 2 times"),
         ("{devices=[2]0,99999999999}", "expected '}' at character 14, got ',99999999999"),
         ("{devices=[2]<=[2] last_tile_dims={manual,manual}}", "2 last_tile_dims are more than the 1 of devices"),
         (
@@ -377,7 +379,7 @@ def test_devices_that_a_text_does_not_state_are_counted():
             "SingleDeviceSharding(device=here)",
             r"expected the number of a device, as in CpuDevice\(id=0\), got device=here",
         ),
-        ("NamedSharding(mesh=Mesh('x': 2))", r"expected one sharding, and its mesh, in NamedSharding\(...\)"),
+        ("NamedSharding(mesh=Mesh('x': 2))", r"its mesh, in NamedSharding\(...\), got 0 shardings and 1 mesh"),
         ("DeviceMesh((2, 4)) [Shard(0)]", "one placement for each axis of the mesh; got 1 for 2 axes"),
         ("DeviceMesh((2, 4)) [Shard(0), Shard(-1)]", r"all count from the front, or all from the end, got \[0, -1\]"),
         ("DeviceMesh((2, 4)) [_StridedShard(0, sf=3), Shard(0)]", "_StridedShard with sf=3 gives devices elements of"),
@@ -400,6 +402,7 @@ def test_errors_name_the_value_and_the_rule(text, message):
         ("{devices=[2,4]<=[8]}", None, r"does not state the shape of its tensor; give it one, as in shape=\(8, 8\)"),
         ("{devices=[2,4]<=[8]}", (8,), r"is for tensors of rank 2, got shape \[8\]"),
         (f"{MESH} P(None, 'x')", (8,), r"is for tensors of rank at least 2, got shape \[8\]"),
+        ("DeviceMesh((2,)) [Shard(-3)]", (8, 8), r"is for tensors of rank at least 3, got shape \[8, 8\]"),
         ("{devices=[2,4]<=[8]}", (8, -1), r"an extent is at least 0, got shape \[8, -1\]"),
         ("{replicated}", (8,), r"names no devices: each one holds the whole tensor; put their mesh before it"),
         ("{manual}", (8,), "names no devices: the program on each one has a tensor of its own"),
@@ -420,6 +423,15 @@ def test_errors_where_parts_differ():
         uneven.mesh((5,))
     with pytest.raises(LayoutError, match="0, 3, 1, 2 of this mesh are in an order that strides cannot express"):
         parse_sharding("{devices=[4]0,3,1,2}").layout((4,))
+
+
+def test_meshes_may_have_more_axes_than_arrays():
+    axes = ", ".join([f"'x{k}': {1 + (k % 35 == 0)}" for k in range(70)])
+    sharding = parse_sharding(f"Mesh({axes}) P('x0', 'x35')").on((2, 4))
+    assert sharding.windows()[3] == (slice(1, 2), slice(2, 4))
+    assert sharding.mesh().windows() == sharding.boxes()
+    assert [number for number, _, _ in sharding.explain_element((1, 0)).tiles] == [2]
+    assert sharding.layout()(1, 3).device == 3
 
 
 def test_mutated_texts_raise_only_our_errors():

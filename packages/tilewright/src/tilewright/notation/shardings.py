@@ -10,7 +10,8 @@ at once, the last ones shorter or empty; DTensor cuts for one axis of the mesh a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any, NamedTuple, NoReturn
@@ -54,7 +55,7 @@ class _Piece(NamedTuple):
     dimension: int | None  # that it cuts; None if it holds copies
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class DeviceSharding(Drawable):
     """Which device of a mesh holds which part of a tensor.
 
@@ -90,8 +91,9 @@ class DeviceSharding(Drawable):
             raise LayoutError(
                 f"a mesh of {format_extents(self.mesh_shape, 'no axes')} has {count} devices, got {len(self.numbers)}"
             )
-        if self.numbers is not None and len(set(self.numbers)) < len(self.numbers):
-            raise LayoutError("a device is in a mesh once, but this text names one twice")
+        for number, times in Counter(self.numbers).most_common(1):
+            if times > 1:
+                raise LayoutError(f"a device is in a mesh once, but this text names device {number} {times} times")
         self._pieces()
         if self.shape is not None:
             self._extents(self.shape)
@@ -131,7 +133,8 @@ class DeviceSharding(Drawable):
         >>> parse_sharding("{devices=[2]1,0}").windows((5,))
         {1: (slice(0, 3, None),), 0: (slice(3, 5, None),)}
         """
-        return {number: tuple(part) for number, *part in zip(self.devices, *self._columns(shape), strict=True)}
+        columns = [[parts[number] for number in index.tolist()] for parts, index in self._parts(shape)]
+        return {number: tuple(part) for number, *part in zip(self.devices, *columns, strict=True)}
 
     def boxes(self, shape: Sequence[int] | None = None) -> dict[Box, list[tuple[int, ...]]]:
         """Return the distinct parts of a tensor of `shape`, and the coordinates on the mesh of the devices with each.
@@ -140,7 +143,8 @@ class DeviceSharding(Drawable):
         [(0, 1), (1, 1)]
         """
         result: dict[Box, list[tuple[int, ...]]] = {}
-        for at, *part in zip(np.ndindex(*self.mesh_shape), *self._columns(shape), strict=True):
+        windows = self.windows(shape)
+        for at, part in zip(self._coordinates(np.arange(len(windows))), windows.values(), strict=True):
             box = Box.between(tuple([s.start for s in part]), tuple([s.stop for s in part]))
             result.setdefault(box, []).append(at)
         return result
@@ -151,21 +155,20 @@ class DeviceSharding(Drawable):
         >>> print(parse_sharding("{devices=[2,4]<=[8]}").mesh((8, 8)))
         2 x 4 devices, 2 along dimension 0, 4 along dimension 1; each holds 4 x 2
         """
-        extents, mesh_shape = self._extents(shape), self.mesh_shape or (1,)
+        extents = self._extents(shape)
         parts, part = self._by_dimension(len(extents)), list(extents)
         for k, own in parts.items():
             if k is not None:
                 part[k] = _require_even(k, extents[k], own)
         index = self._index([piece for own in parts.values() for piece in own])
-        at = np.unravel_index(np.argsort(index), mesh_shape)
-        coordinates = tuple(zip(*[axis.tolist() for axis in at], strict=True))
-        distribution = tuple([_count_parts(own) for own in parts.values()])
-        return Mesh(mesh_shape, Topology(distribution or (1,), tuple(parts) or (None,), coordinates), tuple(part))
+        distribution = tuple([_count_parts(own) for own in parts.values()]) or (1,)
+        topology = Topology(distribution, tuple(parts) or (None,), tuple(self._coordinates(np.argsort(index))))
+        return Mesh(self.mesh_shape or (1,), topology, tuple(part))
 
     def layout(self, shape: Sequence[int] | None = None) -> Layout:
         """Return the layout from a coordinate of a tensor of `shape` to the device, and to the element on it.
 
-        The part on a device is row-major. Copies are replicas; where a part is shorter than others, there is padding.
+        A part is row-major. Copies are replicas; where a part is shorter than others, the rest is padding.
 
         >>> print(parse_sharding("{devices=[2,4]<=[8]}").layout((8, 8)))
         ((4,2),(2,4)):((2,4@device),(1,1@device))
@@ -173,23 +176,23 @@ class DeviceSharding(Drawable):
         extents, numbers = self._extents(shape), np.array(self.devices, dtype=object)
         parts = self._by_dimension(len(extents))
         pieces = [piece for own in parts.values() for piece in own]
-        strides = {piece: numbers[piece.stride] - numbers[0] if piece.size > 1 else 0 for piece in pieces}
-        if any(numbers - numbers[0] - sum([self._index([piece]) * stride for piece, stride in strides.items()])):
+        apart = {piece: numbers[piece.stride] - numbers[0] if piece.size > 1 else 0 for piece in pieces}
+        if any(numbers - numbers[0] - sum([self._index([piece]) * stride for piece, stride in apart.items()])):
             raise LayoutError(
                 f"the devices {list_some(list(map(str, numbers[:99])), _MAX_LISTED)} of this mesh are in an order that"
                 " strides cannot express; .windows(shape) has the part of every device"
             )
         part = [ceil_div(extent, _count_parts(parts.get(k, ()))) for k, extent in enumerate(extents)]
         modes: list[Any] = list(part)  # integers, or tuples of them
-        steps: list[Any] = [prod(part[k + 1 :]) for k in range(len(part))]  # integers, and such on the axis of devices
+        strides: list[Any] = [prod(part[k + 1 :]) for k in range(len(part))]  # also those along the axis of devices
         for k, own in parts.items():
             if k is not None:
                 if self.is_nested and len(own) > 1:
                     _require_even(k, extents[k], own)
                 modes[k] = (part[k], *[piece.size for piece in reversed(own)])
-                steps[k] = (steps[k], *[strides[piece] @ device for piece in reversed(own)])
-        copies = [(piece.size, strides[piece] @ device) for piece in parts.get(None, ())]
-        laid_out = Layout(tuple(modes), tuple(steps), numbers[0] @ device, copies)
+                strides[k] = (strides[k], *[apart[piece] @ device for piece in reversed(own)])
+        copies = [(piece.size, apart[piece] @ device) for piece in parts.get(None, ())]
+        laid_out = Layout(tuple(modes), tuple(strides), numbers[0] @ device, copies)
         return laid_out if 0 in extents else with_logical_shape(laid_out, extents)
 
     def explain_element(self, coordinate: Sequence[int]) -> TileExplanation:
@@ -203,12 +206,15 @@ class DeviceSharding(Drawable):
         extents, at = self._extents(None), tuple(coordinate)
         if len(at) != len(extents) or not all(0 <= c < n for c, n in zip(at, extents, strict=True)):
             raise CoordinateError(f"coordinate {at} is outside shape {list(extents)}")
-        holders = [
-            (number, place or (0,), tuple([c - s.start for c, s in zip(at, part, strict=True)]))
-            for place, (number, part) in zip(np.ndindex(*self.mesh_shape), self.windows().items(), strict=True)
-            if all(s.start <= c < s.stop for c, s in zip(at, part, strict=True))
-        ]
-        return TileExplanation(extents, self.mesh_shape or (1,), at, tuple(holders), "device")
+        holds, inside = np.full(len(self.devices), True), list[int]()
+        for c, (parts, index) in zip(at, self._parts(None), strict=True):
+            number = next(k for k, part in enumerate(parts) if part.start <= c < part.stop)
+            holds &= index == number
+            inside.append(c - parts[number].start)
+        places = np.flatnonzero(holds)
+        coordinates = zip(places.tolist(), self._coordinates(places), strict=True)
+        holders = tuple([(self.devices[place], where, tuple(inside)) for place, where in coordinates])
+        return TileExplanation(extents, self.mesh_shape or (1,), at, holders, "device")
 
     def __str__(self) -> str:
         return self.text or repr(self)
@@ -218,9 +224,10 @@ class DeviceSharding(Drawable):
         if shape is None and self.shape is None:
             raise LayoutError("this sharding does not state the shape of its tensor; give it one, as in shape=(8, 8)")
         extents = tuple([int(n) for n in ((self.shape or ()) if shape is None else shape)])
-        if len(extents) < self.rank or (len(extents) > self.rank and not self.is_prefix):
+        rank = max([self.rank, *[k + 1 if k >= 0 else -k for k, *_ in self.cuts]])
+        if len(extents) < rank or (len(extents) > rank and not self.is_prefix):
             least = "at least " if self.is_prefix else ""
-            raise LayoutError(f"this sharding is for tensors of rank {least}{self.rank}, got shape {list(extents)}")
+            raise LayoutError(f"this sharding is for tensors of rank {least}{rank}, got shape {list(extents)}")
         if min(extents, default=0) < 0:
             raise LayoutError(f"an extent is at least 0, got shape {list(extents)}")
         return extents
@@ -265,17 +272,21 @@ class DeviceSharding(Drawable):
             index = index * piece.size + at // piece.stride % piece.size
         return index
 
-    def _columns(self, shape: Sequence[int] | None) -> list[list[slice]]:
-        """Return for each dimension the slices of all devices, in the order of the mesh."""
+    def _coordinates(self, places: NDArray[np.int64]) -> Iterator[tuple[int, ...]]:
+        """Return the coordinates on the mesh of devices, from their places in its order."""
+        mesh_shape = self.mesh_shape or (1,)
+        axes = [places // prod(mesh_shape[k + 1 :]) % size for k, size in enumerate(mesh_shape)]
+        return zip(*[axis.tolist() for axis in axes], strict=True)
+
+    def _parts(self, shape: Sequence[int] | None) -> Iterator[tuple[list[slice], NDArray[np.int64]]]:
+        """Yield for each dimension its parts, and the number of the part that each device has."""
         extents = self._extents(shape)
-        columns = [[slice(0, n)] * len(self.devices) for n in extents]
-        for k, own in self._by_dimension(len(extents)).items():
-            if k is not None:
-                spans = [(0, extents[k])]
-                for size in [piece.size for piece in own] if self.is_nested else [_count_parts(own)]:
-                    spans = [span for start, stop in spans for span in _split(start, stop, size)]
-                columns[k] = [slice(*spans[number]) for number in self._index(own).tolist()]
-        return columns
+        pieces = self._by_dimension(len(extents))
+        for k, extent in enumerate(extents):
+            own, spans = pieces.get(k, []), [(0, extent)]
+            for size in [piece.size for piece in own] if self.is_nested else [_count_parts(own)]:
+                spans = [span for start, stop in spans for span in _split(start, stop, size)]
+            yield [slice(*span) for span in spans], self._index(own)
 
 
 _WITHOUT_DEVICES = {
@@ -403,6 +414,7 @@ _KEYWORDS: dict[str, tuple[str, ...]] = {  # of calls that are read; other keywo
     "Spec": ("shape",),
 }
 _EXAMPLES = '{devices=[2,4]<=[8]}, #sdy.sharding<@mesh, [{"x"}]>, NamedSharding(...), [Shard(0), Replicate()]'
+_MAX_SAID = 100  # characters of a value that is not used
 _A_SYMBOL = "the symbol of a mesh, such as @mesh"
 
 
@@ -443,18 +455,10 @@ class _ShardingReader:
             else:
                 found.append(self._read_item())
             cursor.match(_SEPARATOR)
-        meshes = [item for item in found if isinstance(item, _MeshText)]
-        drafts = [item for item in found if isinstance(item, _Draft)]
-        if len(drafts) != 1 or len(meshes) > 1:
-            counts = f"{count_of(len(drafts), 'sharding')} and {len(meshes)} {'mesh' if len(meshes) == 1 else 'meshes'}"
-            _refuse(f"expected one sharding, and its mesh, such as {_EXAMPLES}; this text has {counts}")
-        return self._finish(drafts[0], meshes[0] if meshes else None)
+        return self._finish(*self._find_one(found, f"such as {_EXAMPLES}"))
 
-    def _finish(self, draft: _Draft, mesh: _MeshText | None) -> DeviceSharding:
-        """Return a sharding on its own mesh, or on the one that was found elsewhere."""
-        if isinstance(draft.mesh, _MeshText) and mesh is not None:
-            _refuse("this sharding has a mesh of its own, but the text has another one; leave that out")
-        own = self.symbols.pop(draft.mesh, mesh) if isinstance(draft.mesh, str) else draft.mesh or mesh
+    def _finish(self, draft: _Draft, own: _MeshText | None) -> DeviceSharding:
+        """Return a sharding on its mesh."""
         if own is None and not draft.state:
             _refuse(
                 "this sharding does not state the sizes of its mesh; put them before it, as in Mesh('x': 2, 'y': 4)"
@@ -465,13 +469,25 @@ class _ShardingReader:
             sizes = dict(axes)
             cuts = [cut if cut.size else cut._replace(size=sizes.get(cut.axis, 1)) for cut in draft.cuts]
         else:
-            cuts = self._place(draft, draft.placements, axes)
+            cuts = self._place(draft.placements, axes)
         state = [draft.state or "replicated"] if numbers == () else []
         unused = [f"mesh {symbol}" for symbol in self.symbols]
         return DeviceSharding(
             *(axes, tuple(cuts), numbers, draft.rank, draft.is_prefix, draft.placements is not None, draft.shape),
             *((*state, *self.besides, *unused), self.text),
         )
+
+    def _find_one(self, found: Sequence[object], where: str) -> tuple[_Draft, _MeshText | None]:
+        """Return the only sharding among what was found, and its own mesh, or the only one that was found."""
+        meshes = [item for item in found if isinstance(item, _MeshText)]
+        drafts = [item for item in found if isinstance(item, _Draft)]
+        if len(drafts) != 1 or len(meshes) > 1:
+            counts = f"{count_of(len(drafts), 'sharding')} and {len(meshes)} {'mesh' if len(meshes) == 1 else 'meshes'}"
+            _refuse(f"expected one sharding, and its mesh, {where}, got {counts}")
+        own = self.symbols.pop(drafts[0].mesh, None) if isinstance(drafts[0].mesh, str) else drafts[0].mesh
+        if meshes and own is not None:
+            _refuse("this sharding has a mesh of its own, but the text has another one; leave that out")
+        return drafts[0], meshes[0] if meshes else own
 
     def _read_item(self) -> _MeshText | _Draft:
         """Return the next mesh or sharding."""
@@ -679,7 +695,8 @@ class _ShardingReader:
             start, match = cursor.skip_space(), cursor.match(_KEYWORD)
             keyword = match[1] if match else None
             if keyword and keywords is not None and keyword not in keywords:
-                self.besides.append(f"{keyword}={cursor.raw()}")
+                text = cursor.raw()
+                self.besides.append(f"{keyword}={text if len(text) <= _MAX_SAID else '...'}")
                 return None
             value = cursor.raw() if keyword == "shard_order" else self._read_value(depth + 1)
             if isinstance(value, str) and cursor.accept(":"):
@@ -738,36 +755,31 @@ class _ShardingReader:
         return draft
 
     def _build_sharding(self, name: str, items: list[_Item]) -> _Draft:
-        drafts, meshes, shape, order = list[_Draft](), list[_MeshText](), None, dict[int, int]()
+        shape, order = None, dict[int, int]()
         for keyword, value, text in items:
-            if isinstance(value, _MeshText):
-                meshes.append(value)
-            elif isinstance(value, _Draft):
-                drafts.append(value)
-            elif keyword in ("tensor_meta", "shape"):
+            if isinstance(value, (_MeshText, _Draft)):
+                continue
+            if keyword in ("tensor_meta", "shape"):
                 shape = None if value is None else _flatten(value)[1]
             elif keyword == "shard_order":
                 for axes in _MESH_DIMS.findall(value):
                     order |= {int(axis): place for place, axis in enumerate(axes.split(","))}
             elif value is not None:
                 self.besides.append(text)
-        if len(drafts) != 1 or len(meshes) > 1 or (meshes and drafts[0].mesh is not None):
-            _refuse(f"expected one sharding, and its mesh, in {name}(...)")
-        draft = drafts[0]
-        draft.mesh = meshes[0] if meshes else draft.mesh
+        draft, mesh = self._find_one([item.value for item in items], f"in {name}(...)")
+        draft.mesh = mesh
         draft.shape = draft.shape if shape is None else shape
         if draft.placements is not None and order:
             draft.placements = [own._replace(order=order.get(k, own.order)) for k, own in enumerate(draft.placements)]
         return draft
 
-    def _place(self, draft: _Draft, placements: list[_Placement], axes: tuple[tuple[str, int], ...]) -> list[Cut]:
+    def _place(self, placements: list[_Placement], axes: tuple[tuple[str, int], ...]) -> list[Cut]:
         """Return the cuts of the placements of DTensor, in the order in which their axes cut."""
         if len(placements) != len(axes):
             _refuse(f"DTensor has one placement for each axis of the mesh; got {len(placements)} for {len(axes)} axes")
         dimensions = [placement.dimension for placement in placements if placement.dimension is not None]
         if min(dimensions, default=0) < 0 <= max(dimensions, default=-1):
             _refuse(f"expected dimensions that all count from the front, or all from the end, got {dimensions}")
-        draft.rank = max([k + 1 if k >= 0 else -k for k in dimensions], default=0)
         self.besides += [
             f"{own.partial} along {axis}" for (axis, _), own in zip(axes, placements, strict=True) if own.partial
         ]

@@ -96,10 +96,10 @@ def sharding_scene(
         raise LayoutError(f"a picture has at most {_MAX_DRAWN} devices, got {len(placed.devices)}; use .windows(shape)")
     mesh_shape = placed.mesh_shape or (1,)
     names = dict(zip(product(*[range(n) for n in mesh_shape]), map(str, placed.devices), strict=True))
-    held = {box: [place or (0,) for place in places] for box, places in placed.boxes().items() if not box.empty}
+    held = {box: places for box, places in placed.boxes().items() if not box.empty}
     if not held:
         raise LayoutError(f"cannot draw a sharding of shape {list(placed.shape or ())}: it has no elements")
-    marked = () if at is None else tuple([place or (0,) for _, place, _ in placed.explain_element(at).tiles])
+    marked = () if at is None else tuple([place for _, place, _ in placed.explain_element(at).tiles])
     counted = ", counted in this order, which the text does not state" if placed.numbers is None else ""
     axes = ", ".join([f"{name} = {size}" for name, size in placed.axes])
     parts, note = _describe_parts(held, lambda places: list_some([names[place] for place in places], _MAX_FACTS))
