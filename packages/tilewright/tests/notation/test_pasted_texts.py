@@ -344,6 +344,13 @@ REFUSED = [
     ("Sw<3,4,3> o Sw<3,4,3> o smem_ptr[16b](0x0) o 4:1", "expected one swizzle"),
     ("tensor<ptr<f16, smem, align<1024>> 4:1>", "expected 'o' and a layout"),
     ("Layout<Shape<_4,_8>,Stride<_8>>", "have different nesting"),
+    ("lambda i, **rest: [i]", "expected a plain name, as in lambda i, j: [j, i], at character 11"),
+    ("lambda i: [i, j]", "expected one of i at character 15"),
+    ("lambda i, i: [i]", "every name once, got ['i', 'i']"),
+    ("lambda i: i / 2", "expected the end at character 13"),
+    ("lambda i: i // j", "expected one of i at character 16"),
+    ("lambda i: i // 0", "floordiv needs a constant of at least 1 on its right"),
+    ("T.index_map(lambda i: i, inverse_index_map=None)", "read from its lambda alone; leave out what follows it"),
     ("TiledMMA\n  ThrLayoutVMNK:  (_32,_1,_1,_1):(_1,_0,_0,_0)\n  PermutationMNK: (_,_,_)", "paste one of its lines"),
     ("!a = !cute.layout<\"4:1\">\n!b = !cute.layout<\"8:1\">", "this text has 2 types; paste one, or one operation"),
     ("gl.BlockedLayout([1], [32], [4], [0], [], 3)", "an argument of BlockedLayout(size_per_thread, threads_per_warp"),
@@ -386,6 +393,20 @@ HOSTILE = [
     "{}" * 50_000 + "(4):(1)",
     "tuple<" * 16_000,
     "Layout<Shape<" + "_1," * 33_000,
+    "decltype(" * 11_000,
+    "decltype(" * 10_000 + "4:1" + ")" * 10_000,
+    "ComposedLayout<Swizzle<3,4,3>,0," * 3_000,
+    "composition(" * 8_000,
+    "smem_ptr[16b](0x0) o " + "ComposedLayout<" * 6_000,
+    "counting_iter(0) o " * 5_000,
+    "0 o " * 25_000 + "4:1",
+    '!cute.coord_tensor<"(0)", ' * 4_000,
+    "lambda i: " + "(" * 90_000,
+    "lambda i: " + "-" * 90_000 + "i",
+    "lambda i: [" + "i + " * 25_000 + "i]",
+    "lambda " + "i, " * 30_000 + ": i",
+    "T.index_map(" * 8_000,
+    "lambda i: " + "T.int64(" * 12_000,
     "(" + "?{div=8}," * 11_000,
     "?{" * 50_000,
     '!cute.layout<"' * 7_000,
@@ -436,6 +457,41 @@ def test_damaged_texts_are_read_or_refused():
             parsed = parse(damaged, shape=chance.choice([None, (8,), (8, 16), (64, 64)]))
             assert isinstance(f"{parsed} {getattr(parsed, 'layout', parsed)}", str)
             assert all(isinstance(fact, str) for fact in getattr(parsed, "besides", []))
+
+
+@pytest.mark.parametrize(
+    ("text", "index", "mapped"),
+    [
+        ("lambda n, c, h, w: [n, c // 16, h, w, c % 16]", (1, 27, 3, 2), (1, 1, 3, 2, 11)),
+        ("lambda i, j: (i // 4, j, i % 4)", (9, 5), (2, 5, 1)),
+        ("lambda i, j: (i + j) * 2", (3, 4), (14,)),
+        ("lambda i, j: (i + j) * 2 - (j,)[0]", (3, 4), None),
+        ("lambda i, j: (i,)", (3, 4), (3,)),
+        ("lambda i: [-i // 4 + 3]", (6,), (1,)),
+        ("T.index_map(lambda i: (i + 1,))", (6,), (7,)),
+        ("tir.index_map(\n    lambda i,\n    j: [i - T.int64(2) * j % 3,\n j])", (6, 5), (5, 5)),
+    ],
+)
+def test_what_tvm_spells(text, index, mapped):
+    if mapped is None:
+        with pytest.raises(LayoutError, match="expected"):
+            parse(text)
+    else:
+        assert parse(text, notation="tvm").value(*index) == mapped
+
+
+@pytest.mark.parametrize("offset", ["", "7 o "])
+@pytest.mark.parametrize("head", ["Sw<3,4,3>_smem_ptr[16b](0x1380) o {}", "Sw<3,4,3> o smem_ptr[16b](0x1380) o {}"])
+def test_what_is_written_begins_at_the_same_address(head, offset):
+    text = head.format(offset) + "(_8,_64):(_64,_1)"
+    if offset and "_smem" in text:
+        with pytest.raises(LayoutError, match="no offset behind a swizzled pointer"):
+            parse(text)
+        return
+    parsed = parse(text)
+    again = parse(str(parsed))
+    assert str(again.layout) == str(parsed.layout)
+    assert [parsed.layout(i) for i in range(512)] == [again.layout(i) for i in range(512)]
 
 
 def test_the_pieces_of_a_text_are_not_lost():

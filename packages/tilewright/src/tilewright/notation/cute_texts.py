@@ -58,6 +58,7 @@ _TENSOR = re.compile(r"[tT]ensor\s*([<(])(?=\s*(\w*Engine)?)")
 _MLIR_TYPE = re.compile(r"!cute\.(memref|layout|composed_layout|coord_tensor|swizzle)\s*<")
 _NAMESPACE = re.compile(r"\b(?:cute|cutlass|std|SM\d{1,3})\s*::\s*")
 _PREFIX = re.compile(r"\b(?:const|struct|class|typename)\b|\{\s*\}|\(int\)|&")
+_DECLTYPE = re.compile(r"\Adecltype\s*\((.*)\)\s*\Z", re.DOTALL)
 _LABEL = re.compile(r"\s*(?:using\s|auto\s)?\s*(_*[A-Za-z]\w*)\s*(?:[:=](?![:=])\s*|\s(?=raw_ptr))", re.ASCII)
 _SEVERAL = re.compile(r"\s*(TiledMMA|TiledCopy|MMA_Atom|Copy_Atom|ThrMMA|ThrCopy)\b(?!\s*<)")
 HAS_POINTER = re.compile(
@@ -220,7 +221,8 @@ def parse_cute(text: str, shape: Sequence[int] | None = None) -> CuteText:
         raise FileFormatError(f"a CuTe layout: this text has {len(types)} types; paste one, or one operation")
     label = None if types else _LABEL.match(text)
     start = types[-1] if types else label.end() if label else 0
-    reader = _CuteReader(_PREFIX.sub("", _NAMESPACE.sub("", text[start:])).strip().removesuffix(";"), shape)
+    body = _PREFIX.sub("", _NAMESPACE.sub("", text[start:])).strip().removesuffix(";")
+    reader = _CuteReader(_DECLTYPE.sub(r"\1", body), shape)
     result = reader.read()
     if types and text[:start].strip():  # an operation, whose result it is
         return replace(result, facts=(*result.facts, " ".join(text.split())))
@@ -240,11 +242,6 @@ class _CuteReader:
         cursor = self.cursor
         if kind := cursor.match(_MLIR_TYPE):
             return self._read_mlir_type(kind[1])
-        if cursor.accept("decltype"):
-            cursor.expect("(")
-            result = self.read()
-            cursor.expect(")")
-            return result
         tensor = cursor.match(_TENSOR)
         if tensor and tensor[2]:
             return self._read_tensor_type()

@@ -601,8 +601,7 @@ class VectorLayout:
         tiled = TiledDimensions(tuple(extents), Layout(tuple(shape), tuple(steps)) + start).split(tile)
         held.append((tiled.size // prod(tile), Place(vreg=1)))
         places = Layout(tuple([n for n, _ in held]), tuple([place for _, place in held]), replicas=replicas)
-        placed: LayoutLike = compose(places, tiled.layout)
-        return placed
+        return compose(places, tiled.layout)
 
     def __str__(self) -> str:
         row, column = ["*" if offset is None else offset for offset in self.offsets]
