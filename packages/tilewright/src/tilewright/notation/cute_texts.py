@@ -9,25 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
 from .._text import TextCursor, count_of
 from ..errors import FileFormatError, LayoutError
-from ..layout import (
-    MAX_DEPTH,
-    ComposedLayout,
-    Layout,
-    Place,
-    Swizzle,
-    as_tuple,
-    is_congruent,
-    leaves,
-    map_leaves,
-    row_major,
-)
+from ..layout import ComposedLayout, Layout, Place, Swizzle, as_tuple, is_congruent, leaves, map_leaves, row_major
 
+_MAX_DEPTH = 64  # of tuples within tuples
 _MAX_MODES = 4096  # of a tuple
 _INTEGER = re.compile(r"_?(-?\d{1,19})(?!\w)", re.ASCII)
 _TEMPLATE_INTEGER = re.compile(
@@ -171,7 +161,7 @@ class CuteText:
     pointer: str = ""
     bits: int | None = None
     address: str = ""
-    swizzle: Swizzle | None = field(default=None)
+    swizzle: Swizzle | None = None
     of_pointer: bool = False
     dtype: str = ""
     facts: tuple[str, ...] = ()
@@ -357,13 +347,13 @@ class _CuteReader:
 
     def _read_mlir_type(self, kind: str) -> CuteText:
         """Return a type of the DSL in MLIR, with its layout in quotes: `!cute.memref<f16, smem, "(4,8):(8,1)">`."""
-        before, text = self._read_quoted()
+        head, text = self._read_quoted()
         if kind == "memref":
-            text = f"ptr<{before.strip().removesuffix(',')}> o {text}"
+            head = f"ptr<{head.strip().removesuffix(',')}> o "
         elif kind == "coord_tensor":
             self.cursor.expect(",")
-            text = f"{before}ArithTuple{text} o {''.join(self._read_quoted())}"
-        return self._read_inside(text)
+            head, text = f"{head}ArithTuple{text} o ", "".join(self._read_quoted())
+        return self._read_inside(head + text)
 
     def _read_quoted(self) -> tuple[str, str]:
         quoted = self.cursor.match(_QUOTED) or self.cursor.fail("a layout in quotes")
@@ -418,8 +408,8 @@ class _CuteReader:
     def _read_layout(self, depth: int) -> Layout | DynamicLayout | CuteText:
         """Return a layout, a tuple of integers, or a composed layout."""
         cursor = self.cursor
-        if depth > MAX_DEPTH:
-            cursor.fail(f"at most {MAX_DEPTH} levels")
+        if depth > _MAX_DEPTH:
+            cursor.fail(f"at most {_MAX_DEPTH} levels")
         if cursor.match(_COMPOSED):
             closing = self._open()
             composed = self.read_chain(",", depth + 1)
@@ -463,8 +453,8 @@ class _CuteReader:
     def read_tree(self, depth: int = 0) -> Any:
         """Return nested tuples of integers and basis strides, in parentheses or as `Shape<...>`."""
         cursor = self.cursor
-        if depth > MAX_DEPTH:
-            cursor.fail(f"at most {MAX_DEPTH} levels")
+        if depth > _MAX_DEPTH:
+            cursor.fail(f"at most {_MAX_DEPTH} levels")
         if opening := cursor.match(_TREE):
             closing = ">" if opening[0].endswith("<") else ")"
             return tuple(cursor.items(closing, lambda: self.read_tree(depth + 1), _MAX_MODES, is_python=True))
@@ -557,8 +547,10 @@ def write_cute(layout: object, text: CuteText | None = None) -> str:
 
 def _in_tensor(pointer: str, layout: str) -> str:
     """Return a layout behind a pointer; the DSL puts both into a tensor."""
-    if pointer.startswith("ptr<") or "@" in pointer:
-        return f"{'T' if '@' in pointer else 't'}ensor<{pointer} o {layout}>"
+    if pointer.startswith("ptr<"):
+        return f"tensor<{pointer} o {layout}>"
+    if "@" in pointer and "(" not in pointer:
+        return f"Tensor<{pointer} o {layout}>"
     return f"{pointer} o {layout}" if pointer else layout
 
 

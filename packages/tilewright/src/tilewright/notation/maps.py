@@ -778,7 +778,7 @@ def parse_index_map(text: str) -> IndexMap:
     >>> blocked(1, 27, 3, 2), blocked.layout((2, 32, 5, 7))(1, 27, 3, 2)
     ((1, 1, 3, 2, 11), 2059)
     """
-    cursor = TextCursor(text, "an index map")
+    cursor = TextCursor(text, "an index map of + - * // %")
     is_wrapped = cursor.match(_INDEX_MAP) is not None
     cursor.expect("lambda")
     names = tuple(cursor.items(":", lambda: cursor.take(_NAME, "a plain name, as in lambda i, j: [j, i],")))
@@ -883,10 +883,11 @@ def parse_axe(text: str, shape: Sequence[int] | None = None) -> LayoutLike:
     offset: Any = sum([place(*step) for step in offsets], Place({}) if has_axes else 0)
     copies = [(count, place(amount, axis)) for count, amount, axis in replicas]
     try:
-        digits = Layout(extents[::-1], tuple(strides[::-1]), offset if offsets else 0, copies)
+        order = 1 if shape is None else -1  # the digits of an index, the fastest first
+        digits = Layout(extents[::order], tuple(strides[::order]), offset if offsets else 0, copies)
     except LayoutError as problem:
         raise FileFormatError(f"{cursor.name}: {problem}") from None
-    return compose(digits, row_major(*(extents if shape is None else shape)))
+    return digits if shape is None else compose(digits, row_major(*shape))
 
 
 def _read_iters(cursor: TextCursor, closing: str) -> _Iters:
