@@ -200,6 +200,31 @@ GLUON = [
 ]  # fmt: skip
 
 
+PRINTED = [  # by triton 3.9.0
+    "BlockedLayout(size_per_thread=[1, 4], threads_per_warp=[8, 4], warps_per_cta=[4, 1], order=[1, 0], cga_layout=[])",
+    (
+        "NVMMASharedLayout(swizzle_byte_width=128, element_bitwidth=16, rank=2, transposed=False, fp4_padded=False,"
+        " cga_layout=[])"
+    ),
+    (
+        "PaddedSharedLayout(interval_padding_pairs=[[64, 8]], offset_bases=[[0, 1], [0, 2], [0, 4], [0, 8], [0, 16],"
+        " [0, 32], [1, 0], [2, 0], [4, 0], [8, 0]], cga_layout=[], shape=[16, 64])"
+    ),
+    "TensorMemoryLayout(block=(128, 64), col_stride=1, cga_layout=[], two_ctas=False, fp4_padded=False)",
+]
+
+
+@pytest.mark.parametrize("text", PRINTED, ids=[text[:20] for text in PRINTED])
+def test_what_gluon_prints(text):
+    shape = (16, 64) if "Padded" in text else (128, 64)
+    parsed = parse(text, shape=shape)
+    if "Padded" in text:
+        assert [parsed.layout(row, 5) for row in range(16)] == [row * 72 + 5 for row in range(16)]
+    elif "Tensor" in text:
+        assert tuple(parsed.layout(row=100, col=7, block=0).values()) == (100, 7)
+    assert parse(f"#printed = {parsed.value.encoding}", shape=shape).value.encoding == parsed.value.encoding
+
+
 @pytest.mark.parametrize(("text", "shape", "bases"), GLUON, ids=[case[0][:40] for case in GLUON])
 def test_what_gluons_constructors_mean(text, shape, bases):
     parsed = parse(text, shape=shape)
@@ -250,6 +275,11 @@ def test_lines_of_ttgir_are_about_their_result():
 AXE = [
     ("TileLayout(S[(8,2,4,2) : (4@laneid, 1@warpid, 1@laneid, 1)] + R[2:4@warpid] + 5@warpid)", (8, 16),
      [(8, 4, "laneid"), (2, 1, "warpid"), (4, 1, "laneid"), (2, 1, "m")], {"warpid": 5}, [(2, 4, "warpid")]),
+    # as apache-tvm 0.27 prints it
+    (("T.TileLayout(T.S[(8, 2, 4, 2):(4 @ Axis.laneid, 1 @ Axis.warpid, 1 @ Axis.laneid, 1)]"
+     " + T.R[2:4 @ Axis.warpid] + 5 @ Axis.warpid)"), (8, 16),
+     [(8, 4, "laneid"), (2, 1, "warpid"), (4, 1, "laneid"), (2, 1, "m")], {"warpid": 5}, [(2, 4, "warpid")]),
+    ("T.TileLayout(T.S[(4, 8):(8, 1)] + 3)", None, [(4, 8, ""), (8, 1, "")], {"": 3}, []),
     ("acc = TileLayout(S[(128, 256) : (1@TLane, 1@TCol)])", None, [(128, 1, "TLane"), (256, 1, "TCol")], {}, []),
     ("TileLayout(S[(32, 16) : (1@TLane, 1@TCol)] + R[4:32@TLane])", None, [(32, 1, "TLane"), (16, 1, "TCol")], {},
      [(4, 32, "TLane")]),

@@ -915,4 +915,7 @@ def _read_iters(cursor: TextCursor, closing: str) -> _Iters:
 def _read_step(cursor: TextCursor) -> tuple[int, str]:
     """Return a stride or an offset, and its axis."""
     amount = cursor.signed()
-    return amount, cursor.take(_NAME, "the name of an axis") if cursor.accept("@") else ""
+    if not cursor.accept("@"):
+        return amount, ""
+    cursor.accept("Axis.")  # as it is printed
+    return amount, cursor.take(_NAME, "the name of an axis")
