@@ -7,11 +7,13 @@ import itertools
 import math
 import random
 import re
+from collections import Counter
 from time import perf_counter
 
 import pytest
 
-from tilewright import LayoutError, TilewrightError
+from tilewright import Layout, LayoutError, TilewrightError
+from tilewright.analysis import bank_conflicts
 from tilewright.notation import parse
 
 # CuTe: each text, its layout, what swizzles its bytes, the bits of an element, and what it says besides.
@@ -131,6 +133,15 @@ def test_what_cute_prints(text, layout, swizzle, bits, besides):
             assert swizzled_bit(expected * width, *swizzle) % width == 0
             expected = swizzled_bit(expected * width, *swizzle) // width
         assert (steps(found(index)) if isinstance(expected, dict) else found(index)) == expected
+
+
+@pytest.mark.parametrize("head", ["", "Sw<3,4,3>_"])
+@pytest.mark.parametrize("bits", [8, 16, 32])
+def test_the_size_of_an_element_decides_the_banks(head, bits):
+    parsed = parse(f"{head}smem_ptr[{bits}b](0x7f8f00001000) o (_32,_{1024 // bits}):(_{1024 // bits},_1)")
+    words = {(parsed.layout(row, 0) * bits // 8) // 4 for row in range(32)}
+    counted = bank_conflicts(parsed.layout, Layout(32, 1), itemsize=parsed.itemsize)
+    assert counted.wavefronts == max(Counter(word % 32 for word in words).values()) == (4 if head else 32)
 
 
 @pytest.mark.parametrize("start", [0, 0x80, 0x1380, 0x13F0])
