@@ -183,6 +183,14 @@ def test_numbers_of_the_run_time_are_named_or_given(text, shape, unknown, filled
             parse(text, shape=shape).layout  # noqa: B018
 
 
+@pytest.mark.parametrize("head", ["Sw<3,4,3> o smem_ptr[16b](unset)", "Sw<3,4,3>_smem_ptr[16b](0x80)", "S<3,3,3>"])
+def test_a_layout_that_is_not_known_is_written_as_it_was_read(head):
+    parsed = parse(f"{head} o (?,64):(64,1)")
+    expected = parse(f"{head} o (8,64):(64,1)")
+    filled = parse(str(parsed), shape=(8, 64))
+    assert str(getattr(filled, "layout", filled)) == str(getattr(expected, "layout", expected))
+
+
 # Triton: lines of TTGIR, and constructors of Gluon as their source has them, with what triton 3.9.0 makes of them.
 
 BLOCKED = "{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [8, 1], order = [1, 0]}"
@@ -384,6 +392,7 @@ REFUSED = [
     ("smem_ptr[16b](0x0) o gmem_ptr[16b](0x0) o 4:1", "expected one pointer"),
     ("smem_ptr[0b](0x0) o 4:1", "have no bits"),
     ("Sw<3,4,3> o Sw<3,4,3> o smem_ptr[16b](0x0) o 4:1", "expected one swizzle"),
+    ("Sw<3,4,3> o smem_ptr[16b](unset) o 7 o 5 o 4:1", "expected one offset"),
     ("tensor<ptr<f16, smem, align<1024>> 4:1>", "expected 'o' and a layout"),
     ("Layout<Shape<_4,_8>,Stride<_8>>", "have different nesting"),
     ("lambda i, **rest: [i]", "expected a plain name, as in lambda i, j: [j, i], at character 11"),

@@ -248,6 +248,8 @@ class _CuteReader:
         """Return the layout of a chain: term o term o ..., with pointers, swizzles and offsets before the layout."""
         cursor, found, start, is_of_bytes = self.cursor, CuteText(None), 0, False
         while (term := self._read_term(separator)) is not None:
+            if start and term[1]:
+                cursor.fail("one offset")
             part, start = term[0], term[1] or start
             if found.pointer and part.pointer:
                 cursor.fail("one pointer")
@@ -302,7 +304,8 @@ class _CuteReader:
         if isinstance(layout, DynamicLayout):
             if start:
                 self.cursor.fail(f"no offset before {layout}, whose numbers are not known,")
-            return replace(found, layout=layout)
+            is_of_pointer = found.of_pointer or (is_of_bytes and found.pointer.isidentifier())
+            return replace(found, layout=layout, of_pointer=is_of_pointer)
         if swizzle is not None and is_of_bytes:
             if found.of_pointer and start:
                 self.cursor.fail("no offset behind a swizzled pointer")
