@@ -67,6 +67,13 @@ CUTE = [
      ["ptr<f32, smem, align<1024>, S<3,4,3>>"]),
     ("tiledA: tensor<ptr<f32, gmem> o ((32,4),(4,4)):((4,4096),(1,1024))>", "((32,4),(4,4)):((4,4096),(1,1024))",
      None, 32, ["ptr<f32, gmem>", "the name tiledA"]),
+    # What print_tensor and print_layout write
+    ("rmem_4x8_like : ptr[32b](0x7f4158fffc60) o (_4,_8):(_8,_1):\n  0.0  1.0  2.0", "(4,8):(8,1)", None, 32,
+     ["ptr[32b]", "values 0.0 1.0 2.0", "the name rmem_4x8_like"]),
+    ("ArithTuple(_0,_0) o (_4,_8):(_1@0,_1@1):\n  (0,0)  (0,1)", "(4,8):(1@E0,1@E1)", None, None,
+     ["ArithTuple", "values (0,0) (0,1)"]),
+    ("Sw<3,3,3> o _0 o (_8,_64):(_64,_1)\n        0    1    2\n    +----+----+----+", "Sw<3,3,3> o (8,64):(64,1)",
+     (3, 3, 3), None, ["values 0 1 2 +----+----+----+"]),
     # Types that the DSL dumps
     ('!memref_gmem_f32_2 = !cute.memref<f32, gmem, align<16>, "(64,256):(4096,1)">', "(64,256):(4096,1)", None, 32,
      ["ptr<f32, gmem, align<16>>",

@@ -46,6 +46,7 @@ _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _COMPOSED = re.compile(r"ComposedLayout|composition|make_composed_layout")
 _TENSOR = re.compile(r"[tT]ensor\s*([<(])(?=\s*(\w*Engine)?)")
 _MLIR_TYPE = re.compile(r"!cute\.(memref|layout|composed_layout|coord_tensor|swizzle)\s*<")
+_TABLE = re.compile(r":\s*\n|[ \t]*\n\s*\d")  # of the values, as print_tensor and print_layout write it
 _NAMESPACE = re.compile(r"\b(?:cute|cutlass|std|SM\d{1,3})\s*::\s*")
 _PREFIX = re.compile(r"\b(?:const|struct|class|typename)\b|\{\s*\}|\(int\)|&")
 _DECLTYPE = re.compile(r"\Adecltype\s*\((.*)\)\s*\Z", re.DOTALL)
@@ -236,8 +237,9 @@ class _CuteReader:
         if tensor and tensor[2]:
             return self._read_tensor_type()
         result = self.read_chain()
-        if (tensor and cursor.accept(",")) or (result.pointer.startswith("raw_ptr") and cursor.accept("=")):
-            values = " ".join(cursor.text[cursor.at :].split())
+        is_printed = (tensor and cursor.accept(",")) or (result.pointer.startswith("raw_ptr") and cursor.accept("="))
+        if is_printed or _TABLE.match(cursor.text, cursor.at):  # with its values
+            values = " ".join(cursor.text[cursor.at :].lstrip(":").split())
             cursor.at = len(cursor.text)
             return replace(result, facts=(*result.facts, f"values {values[:40]}{'...' * (len(values) > 40)}".strip()))
         if tensor:
@@ -473,9 +475,8 @@ class _CuteReader:
         return Place({".".join(reversed(path)): amount}) if path else amount
 
     def _read_integer(self) -> int:
-        match = self.cursor.match(_INTEGER) or self.cursor.match(_TEMPLATE_INTEGER)
-        if not match:
-            self.cursor.fail("an integer")
+        cursor = self.cursor
+        match = cursor.match(_INTEGER) or cursor.match(_TEMPLATE_INTEGER) or cursor.fail("an integer")
         return int(match[1])
 
     def _build(self, shape: Any, stride: Any) -> Layout | DynamicLayout:
