@@ -7,11 +7,13 @@ import itertools
 import math
 import random
 import re
+from collections import Counter
 from time import perf_counter
 
 import pytest
 
-from tilewright import LayoutError, TilewrightError
+from tilewright import Layout, LayoutError, TilewrightError
+from tilewright.analysis import bank_conflicts
 from tilewright.notation import parse
 
 # CuTe: each text, its layout, what swizzles its bytes, the bits of an element, and what it says besides.
@@ -65,6 +67,13 @@ CUTE = [
      ["ptr<f32, smem, align<1024>, S<3,4,3>>"]),
     ("tiledA: tensor<ptr<f32, gmem> o ((32,4),(4,4)):((4,4096),(1,1024))>", "((32,4),(4,4)):((4,4096),(1,1024))",
      None, 32, ["ptr<f32, gmem>", "the name tiledA"]),
+    # What print_tensor and print_layout write
+    ("rmem_4x8_like : ptr[32b](0x7f4158fffc60) o (_4,_8):(_8,_1):\n  0.0  1.0  2.0", "(4,8):(8,1)", None, 32,
+     ["ptr[32b]", "values 0.0 1.0 2.0", "the name rmem_4x8_like"]),
+    ("ArithTuple(_0,_0) o (_4,_8):(_1@0,_1@1):\n  (0,0)  (0,1)", "(4,8):(1@E0,1@E1)", None, None,
+     ["ArithTuple", "values (0,0) (0,1)"]),
+    ("Sw<3,3,3> o _0 o (_8,_64):(_64,_1)\n        0    1    2\n    +----+----+----+", "Sw<3,3,3> o (8,64):(64,1)",
+     (3, 3, 3), None, ["values 0 1 2 +----+----+----+"]),
     # Types that the DSL dumps
     ('!memref_gmem_f32_2 = !cute.memref<f32, gmem, align<16>, "(64,256):(4096,1)">', "(64,256):(4096,1)", None, 32,
      ["ptr<f32, gmem, align<16>>",
@@ -133,6 +142,15 @@ def test_what_cute_prints(text, layout, swizzle, bits, besides):
         assert (steps(found(index)) if isinstance(expected, dict) else found(index)) == expected
 
 
+@pytest.mark.parametrize("head", ["", "Sw<3,4,3>_"])
+@pytest.mark.parametrize("bits", [8, 16, 32])
+def test_the_size_of_an_element_decides_the_banks(head, bits):
+    parsed = parse(f"{head}smem_ptr[{bits}b](0x7f8f00001000) o (_32,_{1024 // bits}):(_{1024 // bits},_1)")
+    words = {(parsed.layout(row, 0) * bits // 8) // 4 for row in range(32)}
+    counted = bank_conflicts(parsed.layout, Layout(32, 1), itemsize=parsed.itemsize)
+    assert counted.wavefronts == max(Counter(word % 32 for word in words).values()) == (4 if head else 32)
+
+
 @pytest.mark.parametrize("start", [0, 0x80, 0x1380, 0x13F0])
 @pytest.mark.parametrize(("bits", "shape", "stride"), [(16, (8, 64), (64, 1)), (8, (8, 128), (128, 1)), (32, 64, 3)])
 def test_a_swizzled_pointer_moves_addresses(start, bits, shape, stride):
@@ -172,6 +190,14 @@ def test_numbers_of_the_run_time_are_named_or_given(text, shape, unknown, filled
             parse(text, shape=shape).layout  # noqa: B018
 
 
+@pytest.mark.parametrize("head", ["Sw<3,4,3> o smem_ptr[16b](unset)", "Sw<3,4,3>_smem_ptr[16b](0x80)", "S<3,3,3>"])
+def test_a_layout_that_is_not_known_is_written_as_it_was_read(head):
+    parsed = parse(f"{head} o (?,64):(64,1)")
+    expected = parse(f"{head} o (8,64):(64,1)")
+    filled = parse(str(parsed), shape=(8, 64))
+    assert str(getattr(filled, "layout", filled)) == str(getattr(expected, "layout", expected))
+
+
 # Triton: lines of TTGIR, and constructors of Gluon as their source has them, with what triton 3.9.0 makes of them.
 
 BLOCKED = "{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [8, 1], order = [1, 0]}"
@@ -198,6 +224,31 @@ GLUON = [
      {"row": [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [64, 0]],
       "col": [[0, 0], [0, 1], [0, 2], [0, 4], [0, 8], [128, 0]], "block": [[256, 0], [0, 16]]}),
 ]  # fmt: skip
+
+
+PRINTED = [  # by triton 3.9.0
+    "BlockedLayout(size_per_thread=[1, 4], threads_per_warp=[8, 4], warps_per_cta=[4, 1], order=[1, 0], cga_layout=[])",
+    (
+        "NVMMASharedLayout(swizzle_byte_width=128, element_bitwidth=16, rank=2, transposed=False, fp4_padded=False,"
+        " cga_layout=[])"
+    ),
+    (
+        "PaddedSharedLayout(interval_padding_pairs=[[64, 8]], offset_bases=[[0, 1], [0, 2], [0, 4], [0, 8], [0, 16],"
+        " [0, 32], [1, 0], [2, 0], [4, 0], [8, 0]], cga_layout=[], shape=[16, 64])"
+    ),
+    "TensorMemoryLayout(block=(128, 64), col_stride=1, cga_layout=[], two_ctas=False, fp4_padded=False)",
+]
+
+
+@pytest.mark.parametrize("text", PRINTED, ids=[text[:20] for text in PRINTED])
+def test_what_gluon_prints(text):
+    shape = (16, 64) if "Padded" in text else (128, 64)
+    parsed = parse(text, shape=shape)
+    if "Padded" in text:
+        assert [parsed.layout(row, 5) for row in range(16)] == [row * 72 + 5 for row in range(16)]
+    elif "Tensor" in text:
+        assert tuple(parsed.layout(row=100, col=7, block=0).values()) == (100, 7)
+    assert parse(f"#printed = {parsed.value.encoding}", shape=shape).value.encoding == parsed.value.encoding
 
 
 @pytest.mark.parametrize(("text", "shape", "bases"), GLUON, ids=[case[0][:40] for case in GLUON])
@@ -250,6 +301,11 @@ def test_lines_of_ttgir_are_about_their_result():
 AXE = [
     ("TileLayout(S[(8,2,4,2) : (4@laneid, 1@warpid, 1@laneid, 1)] + R[2:4@warpid] + 5@warpid)", (8, 16),
      [(8, 4, "laneid"), (2, 1, "warpid"), (4, 1, "laneid"), (2, 1, "m")], {"warpid": 5}, [(2, 4, "warpid")]),
+    # as apache-tvm 0.27 prints it
+    (("T.TileLayout(T.S[(8, 2, 4, 2):(4 @ Axis.laneid, 1 @ Axis.warpid, 1 @ Axis.laneid, 1)]"
+     " + T.R[2:4 @ Axis.warpid] + 5 @ Axis.warpid)"), (8, 16),
+     [(8, 4, "laneid"), (2, 1, "warpid"), (4, 1, "laneid"), (2, 1, "m")], {"warpid": 5}, [(2, 4, "warpid")]),
+    ("T.TileLayout(T.S[(4, 8):(8, 1)] + 3)", None, [(4, 8, ""), (8, 1, "")], {"": 3}, []),
     ("acc = TileLayout(S[(128, 256) : (1@TLane, 1@TCol)])", None, [(128, 1, "TLane"), (256, 1, "TCol")], {}, []),
     ("TileLayout(S[(32, 16) : (1@TLane, 1@TCol)] + R[4:32@TLane])", None, [(32, 1, "TLane"), (16, 1, "TCol")], {},
      [(4, 32, "TLane")]),
@@ -257,6 +313,7 @@ AXE = [
      [(2, 112, "TCol"), (128, 1, "TLane"), (112, 1, "TCol")], {}, []),
     ("S[(8, 4) : (4@laneid, 1)]", (4, 8), [(8, 4, "laneid"), (4, 1, "m")], {}, []),
     ("S[(3, 4) : (4@laneid, 1)]", (4, 3), [(3, 4, "laneid"), (4, 1, "m")], {}, []),
+    ("S[(8, 1) : (4@laneid, 1)]", None, [(8, 4, "laneid"), (1, 1, "m")], {}, []),
     ("S[8 : 4@laneid]", None, [(8, 4, "laneid")], {}, []),
     ("S[(8, 4, 2) : (4@laneid, 1@laneid, 1@reg)]", (8, 8), [(8, 4, "laneid"), (4, 1, "laneid"), (2, 1, "reg")], {}, []),
     ("T.TileLayout(T.S[4, 8])", None, [(4, 8, ""), (8, 1, "")], {}, []),
@@ -342,10 +399,19 @@ REFUSED = [
     ("smem_ptr[16b](0x0) o gmem_ptr[16b](0x0) o 4:1", "expected one pointer"),
     ("smem_ptr[0b](0x0) o 4:1", "have no bits"),
     ("Sw<3,4,3> o Sw<3,4,3> o smem_ptr[16b](0x0) o 4:1", "expected one swizzle"),
+    ("Sw<3,4,3> o smem_ptr[16b](unset) o 7 o 5 o 4:1", "expected one offset"),
     ("tensor<ptr<f16, smem, align<1024>> 4:1>", "expected 'o' and a layout"),
     ("Layout<Shape<_4,_8>,Stride<_8>>", "have different nesting"),
+    ("lambda i, **rest: [i]", "expected a plain name, as in lambda i, j: [j, i], at character 11"),
+    ("lambda i: [i, j]", "expected one of i at character 15"),
+    ("lambda i, i: [i]", "every name once, got ['i', 'i']"),
+    ("lambda i: i / 2", "an index map of + - * // %: expected the end at character 13, got '/ 2'"),
+    ("lambda i: i // j", "expected one of i at character 16"),
+    ("lambda i: i // 0", "floordiv needs a constant of at least 1 on its right"),
+    ("T.index_map(lambda i: i, inverse_index_map=None)", "read from its lambda alone; leave out what follows it"),
     ("TiledMMA\n  ThrLayoutVMNK:  (_32,_1,_1,_1):(_1,_0,_0,_0)\n  PermutationMNK: (_,_,_)", "paste one of its lines"),
     ("!a = !cute.layout<\"4:1\">\n!b = !cute.layout<\"8:1\">", "this text has 2 types; paste one, or one operation"),
+    ('!cute.layout<quux "4:1">', "expected an integer at character 1, got 'quux 4:1'"),
     ("gl.BlockedLayout([1], [32], [4], [0], [], 3)", "an argument of BlockedLayout(size_per_thread, threads_per_warp"),
     ("gl.BlockedLayout(size_per_thread=[BLOCK], order=[0])", "a number, or a layout that a line above defines"),
     ("gl.AutoLayout()", "the compiler chooses it; print the layout that it chose"),
@@ -386,6 +452,20 @@ HOSTILE = [
     "{}" * 50_000 + "(4):(1)",
     "tuple<" * 16_000,
     "Layout<Shape<" + "_1," * 33_000,
+    "decltype(" * 11_000,
+    "decltype(" * 10_000 + "4:1" + ")" * 10_000,
+    "ComposedLayout<Swizzle<3,4,3>,0," * 3_000,
+    "composition(" * 8_000,
+    "smem_ptr[16b](0x0) o " + "ComposedLayout<" * 6_000,
+    "counting_iter(0) o " * 5_000,
+    "0 o " * 25_000 + "4:1",
+    '!cute.coord_tensor<"(0)", ' * 4_000,
+    "lambda i: " + "(" * 90_000,
+    "lambda i: " + "-" * 90_000 + "i",
+    "lambda i: [" + "i + " * 25_000 + "i]",
+    "lambda " + "i, " * 30_000 + ": i",
+    "T.index_map(" * 8_000,
+    "lambda i: " + "T.int64(" * 12_000,
     "(" + "?{div=8}," * 11_000,
     "?{" * 50_000,
     '!cute.layout<"' * 7_000,
@@ -436,6 +516,41 @@ def test_damaged_texts_are_read_or_refused():
             parsed = parse(damaged, shape=chance.choice([None, (8,), (8, 16), (64, 64)]))
             assert isinstance(f"{parsed} {getattr(parsed, 'layout', parsed)}", str)
             assert all(isinstance(fact, str) for fact in getattr(parsed, "besides", []))
+
+
+@pytest.mark.parametrize(
+    ("text", "index", "mapped"),
+    [
+        ("lambda n, c, h, w: [n, c // 16, h, w, c % 16]", (1, 27, 3, 2), (1, 1, 3, 2, 11)),
+        ("lambda i, j: (i // 4, j, i % 4)", (9, 5), (2, 5, 1)),
+        ("lambda i, j: (i + j) * 2", (3, 4), (14,)),
+        ("lambda i, j: (i + j) * 2 - (j,)[0]", (3, 4), None),
+        ("lambda i, j: (i,)", (3, 4), (3,)),
+        ("lambda i: [-i // 4 + 3]", (6,), (1,)),
+        ("T.index_map(lambda i: (i + 1,))", (6,), (7,)),
+        ("tir.index_map(\n    lambda i,\n    j: [i - T.int64(2) * j % 3,\n j])", (6, 5), (5, 5)),
+    ],
+)
+def test_what_tvm_spells(text, index, mapped):
+    if mapped is None:
+        with pytest.raises(LayoutError, match="expected"):
+            parse(text)
+    else:
+        assert parse(text, notation="tvm").value(*index) == mapped
+
+
+@pytest.mark.parametrize("offset", ["", "7 o "])
+@pytest.mark.parametrize("head", ["Sw<3,4,3>_smem_ptr[16b](0x1380) o {}", "Sw<3,4,3> o smem_ptr[16b](0x1380) o {}"])
+def test_what_is_written_begins_at_the_same_address(head, offset):
+    text = head.format(offset) + "(_8,_64):(_64,_1)"
+    if offset and "_smem" in text:
+        with pytest.raises(LayoutError, match="no offset behind a swizzled pointer"):
+            parse(text)
+        return
+    parsed = parse(text)
+    again = parse(str(parsed))
+    assert str(again.layout) == str(parsed.layout)
+    assert [parsed.layout(i) for i in range(512)] == [again.layout(i) for i in range(512)]
 
 
 def test_the_pieces_of_a_text_are_not_lost():

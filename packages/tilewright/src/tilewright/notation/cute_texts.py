@@ -9,91 +9,86 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
 from .._text import TextCursor, count_of
 from ..errors import FileFormatError, LayoutError
-from ..layout import MAX_DEPTH, ComposedLayout, Layout, Place, Swizzle, as_tuple, is_congruent, leaves, map_leaves
+from ..layout import ComposedLayout, Layout, Place, Swizzle, as_tuple, is_congruent, leaves, map_leaves, row_major
 
+_MAX_DEPTH = 64  # of tuples within tuples
 _MAX_MODES = 4096  # of a tuple
 _INTEGER = re.compile(r"_?(-?\d{1,19})(?!\w)", re.ASCII)
 _TEMPLATE_INTEGER = re.compile(
-    r"(?:Int\s*<|C\s*<|(?:integral_)?constant\s*<\s*(?:unsigned\s+)?(?:u?int\w{0,5}|long|size_t)\s*,)\s*(-?\d{1,19})[uUlL]{0,3}\s*>",
+    r"(?:Int|C|(?:integral_)?constant)\s*<(?:\s*(?:unsigned\s+)?(?:u?int\w{0,5}|long|size_t)\s*,)?\s*(-?\d{1,19})[uUlL]{0,3}\s*>",
     re.ASCII,
 )
 _DYNAMIC = re.compile(r"\?(?:\{[^{}]{0,40}\})?|(?:unsigned\s+)?(?:int|long)(?:(?:8|16|32|64)_t)?\b", re.ASCII)
 _DIVISOR = re.compile(r"\bdiv=(\d{1,19})", re.ASCII)
 _TREE = re.compile(r"\(|make_(?:shape|stride|tuple|coord|step)\s*\(|(?:Shape|Stride|Step|Coord|Tile|tuple)\s*<")
-_POINTER = re.compile(
-    r"((?:smem_|gmem_|rmem_|tmem_|sub)?ptr|tmem_)\s*\[(\d{1,4})b\]\s*\(|(counting_iter)\s*\(", re.ASCII
-)
-_DSL_POINTER = re.compile(r"ptr\s*<|raw_ptr\s*\(\s*(0x[0-9a-fA-F]{1,16})\s*:", re.ASCII)
-_DESCRIPTOR = re.compile(r"(?:GMMA|UMMA)::DescriptorIterator\b")
-_PLACED = re.compile(r"(0x[0-9a-fA-F]{1,16}|\w{1,40})@(\w{1,40})\s*(?=o\b)", re.ASCII)
-_SWIZZLE = re.compile(r"(?:Sw|S|Swizzle)\s*<\s*(-?\d{1,3})\s*,\s*(-?\d{1,3})\s*,\s*(-?\d{1,3})\s*>", re.ASCII)
-_PYTHON_SWIZZLE = re.compile(
-    r"(?:SW_(\d{1,3})_(\d{1,3})_(-?\d{1,3})|Swizzle\s*\(\s*(\d{1,3})\s*,\s*(\d{1,3})\s*,\s*(-?\d{1,3})\s*\))", re.ASCII
-)
+_POINTER = re.compile(r"((?:smem_|gmem_|rmem_|tmem_|sub)?ptr|tmem_)\s*\[(\d{1,4})b\]\s*\(", re.ASCII)
 _FLAG = re.compile(r"smem_ptr_flag(?:_bits\s*<\s*(\d{1,4})\s*>)?", re.ASCII)
+_DSL_POINTER = re.compile(r"ptr\s*<|raw_ptr\s*\(\s*(0x[0-9a-fA-F]{1,16})\s*:", re.ASCII)
+_NAMED_POINTER = re.compile(r"(?:GMMA|UMMA)::DescriptorIterator\b|\w{1,40}@[a-z]\w{0,40}(?=\s*o\b)", re.ASCII)
+_SWIZZLE = re.compile(
+    r"(?:Sw|S|Swizzle)\s*<\s*(-?\d{1,3})\s*,\s*(-?\d{1,3})\s*,\s*(-?\d{1,3})\s*>|SW_(\d{1,3})_(\d{1,3})_(-?\d{1,3})"
+    r"|Swizzle\s*\(\s*(\d{1,3})\s*,\s*(\d{1,3})\s*,\s*(-?\d{1,3})\s*\)",
+    re.ASCII,
+)
 _BASIS = re.compile(r"ScaledBasis\s*<")
 _PATH = re.compile(r"@(\d{1,3})", re.ASCII)
 _ORIGIN = re.compile(r"\(\s*_?\d[\s\d,_]*\)\s*o\b", re.ASCII)
-_QUOTED = re.compile(r'"[^"]*"')
+_QUOTED = re.compile(r'([^"]*)"([^"]*)"')
 _COMPACT = re.compile(r"(LayoutRight|GenRowMajor)|LayoutLeft|GenColMajor")
 _ALIGN = re.compile(r"align\s*<\s*(\d{1,19})\s*>", re.ASCII)
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _COMPOSED = re.compile(r"ComposedLayout|composition|make_composed_layout")
-_TENSOR = re.compile(r"[tT]ensor\s*([<(])")
+_TENSOR = re.compile(r"[tT]ensor\s*([<(])(?=\s*(\w*Engine)?)")
 _MLIR_TYPE = re.compile(r"!cute\.(memref|layout|composed_layout|coord_tensor|swizzle)\s*<")
+_TABLE = re.compile(r":\s*\n|[ \t]*\n\s*\d")  # of the values, as print_tensor and print_layout write it
 _NAMESPACE = re.compile(r"\b(?:cute|cutlass|std|SM\d{1,3})\s*::\s*")
 _PREFIX = re.compile(r"\b(?:const|struct|class|typename)\b|\{\s*\}|\(int\)|&")
+_DECLTYPE = re.compile(r"\Adecltype\s*\((.*)\)\s*\Z", re.DOTALL)
 _LABEL = re.compile(r"\s*(?:using\s|auto\s)?\s*(_*[A-Za-z]\w*)\s*(?:[:=](?![:=])\s*|\s(?=raw_ptr))", re.ASCII)
 _SEVERAL = re.compile(r"\s*(TiledMMA|TiledCopy|MMA_Atom|Copy_Atom|ThrMMA|ThrCopy)\b(?!\s*<)")
 HAS_POINTER = re.compile(
-    rf"{_POINTER.pattern}|{_DSL_POINTER.pattern}|{_SEVERAL.pattern[3:]}|\bArithTuple\b|!cute\.|DescriptorIterator|\?",
+    rf"{_POINTER.pattern}|{_DSL_POINTER.pattern}|{_SEVERAL.pattern[3:]}|\bArithTuple\b|counting_iter\s*\(|!cute\."
+    r"|DescriptorIterator|\?",
     re.ASCII,
 )
 """Parts that only CuTe's texts have: a pointer, the start of coordinates, a type of its dialect of MLIR."""
 
-# The element types of CUTLASS, and how they are called elsewhere.
+# The element types of CUTLASS, without the decoration of __nv_bfloat16 and int8_t, and what they are called elsewhere.
+_DECORATION = re.compile(r"__(?:nv_)?|_t\b")
 _ELEMENTS = {
-    "half_t": "f16",
-    "__half": "f16",
-    "bfloat16_t": "bf16",
-    "__nv_bfloat16": "bf16",
-    "tfloat32_t": "tf32",
+    "half": "f16",
     "float": "f32",
     "double": "f64",
-    "float_e4m3_t": "f8E4M3FN",
-    "float_e5m2_t": "f8E5M2",
-    "float_e2m1_t": "f4E2M1FN",
     "int": "i32",
-    **{f"int{bits}_t": f"i{bits}" for bits in (8, 16, 32, 64)},
-    **{f"uint{bits}_t": f"ui{bits}" for bits in (8, 16, 32, 64)},
+    "bfloat16": "bf16",
+    "tfloat32": "tf32",
+    "float_e4m3": "f8E4M3FN",
+    "float_e5m2": "f8E5M2",
+    "float_e2m1": "f4E2M1FN",
+    **{f"{sign}int{bits}": f"{sign}i{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
 }
 
 
-@dataclass(frozen=True)
-class Dynamic:
+class Dynamic(str):
     """A number that is known at run time only, as it was printed, and what divides it.
 
-    >>> Dynamic.of("?{i64 div=64}").divisor
+    >>> Dynamic("?{i64 div=64}").divisor
     64
     """
 
-    text: str
-    divisor: int = 1
+    __slots__ = ()
 
-    @classmethod
-    def of(cls, text: str) -> Dynamic:
-        """Return the number that a `text` stands for."""
-        divisor = _DIVISOR.search(text)
-        return cls(text, max(1, int(divisor[1])) if divisor else 1)
-
-    def __str__(self) -> str:
-        return self.text
+    @property
+    def divisor(self) -> int:
+        """What divides the number."""
+        found = _DIVISOR.search(self)
+        return max(1, int(found[1])) if found else 1
 
 
 @dataclass(frozen=True)
@@ -167,18 +162,22 @@ class CuteText:
     pointer: str = ""
     bits: int | None = None
     address: str = ""
-    swizzle: Swizzle | None = field(default=None)
+    swizzle: Swizzle | None = None
     of_pointer: bool = False
     dtype: str = ""
     facts: tuple[str, ...] = ()
+
+    @property
+    def _name(self) -> str:
+        """The pointer with the bits of an element, `smem_ptr[16b]`."""
+        return f"{self.pointer}[{self.bits}b]" if self.pointer.isidentifier() and self.bits else self.pointer
 
     @property
     def head(self) -> str:
         """What stands before the layout: the pointer as it is printed, with its swizzle and its address."""
         if not self.pointer.isidentifier():  # with all that belongs to it, or none
             return self.pointer
-        bits = "" if self.bits is None else f"[{self.bits}b]"
-        return f"{f'{self.swizzle}_' if self.of_pointer else ''}{self.pointer}{bits}({self.address})"
+        return f"{f'{self.swizzle}_' if self.of_pointer else ''}{self._name}({self.address})"
 
     @property
     def besides(self) -> list[str]:
@@ -187,16 +186,9 @@ class CuteText:
         >>> parse_cute("Sw<3,4,3>_smem_ptr[16b](unset) o (_8,_64):(_64,_1)").besides
         ['smem_ptr[16b]', 'Sw<3,4,3> acts on addresses, so the pointer is taken as a multiple of 1024 bytes']
         """
-        has_bits = self.pointer.isidentifier() and self.bits is not None
-        pointer = f"{self.pointer}[{self.bits}b]" if has_bits else self.pointer
-        return [*([pointer] if pointer else []), *self.facts]
+        return [*([self._name] if self.pointer else []), *self.facts]
 
     def __str__(self) -> str:
-        if isinstance(self.layout, Place):
-            return _format(self.layout)
-        if isinstance(self.layout, DynamicLayout):
-            swizzle = f"{self.swizzle} o 0 o " if self.swizzle is not None and not self.of_pointer else ""
-            return f"{self.head} o {swizzle}{self.layout}" if self.head else f"{swizzle}{self.layout}"
         return write_cute(self.layout, self)
 
 
@@ -219,15 +211,14 @@ def parse_cute(text: str, shape: Sequence[int] | None = None) -> CuteText:
     if types and "\n" in text[types[0] : types[-1]].strip():
         raise FileFormatError(f"a CuTe layout: this text has {len(types)} types; paste one, or one operation")
     label = None if types else _LABEL.match(text)
-    body = text[types[-1] if types else label.end() if label else 0 :]
-    reader = _CuteReader(_PREFIX.sub("", _NAMESPACE.sub("", body)).strip().removesuffix(";"), shape)
+    start = types[-1] if types else label.end() if label else 0
+    body = _PREFIX.sub("", _NAMESPACE.sub("", text[start:])).strip().removesuffix(";")
+    reader = _CuteReader(_DECLTYPE.sub(r"\1", body), shape)
     result = reader.read()
-    facts = [f"the name {label[1]}"] if label else []
-    if types:
-        reader.cursor.at = len(reader.cursor.text) if len(text[: types[-1]].split()) else reader.cursor.at
-        facts = [" ".join(text.split())] if text[: types[-1]].strip() else []
+    if types and text[:start].strip():  # an operation, whose result it is
+        return replace(result, facts=(*result.facts, " ".join(text.split())))
     reader.cursor.expect_end()
-    return replace(result, facts=(*result.facts, *facts)) if facts else result
+    return replace(result, facts=(*result.facts, f"the name {label[1]}")) if label else result
 
 
 class _CuteReader:
@@ -242,151 +233,143 @@ class _CuteReader:
         cursor = self.cursor
         if kind := cursor.match(_MLIR_TYPE):
             return self._read_mlir_type(kind[1])
-        if cursor.accept("decltype"):
-            cursor.expect("(")
-            result = self.read()
-            cursor.expect(")")
-            return result
         tensor = cursor.match(_TENSOR)
-        if tensor and "Engine" in cursor.text[cursor.at : cursor.at + 20]:
+        if tensor and tensor[2]:
             return self._read_tensor_type()
         result = self.read_chain()
-        is_printed = (
-            cursor.accept(",") if tensor and tensor[1] == "(" else "raw_ptr" in result.pointer and cursor.accept("=")
-        )
-        if is_printed:  # with its values
-            values = " ".join(cursor.text[cursor.at :].split())
+        is_printed = (tensor and cursor.accept(",")) or (result.pointer.startswith("raw_ptr") and cursor.accept("="))
+        if is_printed or _TABLE.match(cursor.text, cursor.at):  # with its values
+            values = " ".join(cursor.text[cursor.at :].lstrip(":").split())
             cursor.at = len(cursor.text)
             return replace(result, facts=(*result.facts, f"values {values[:40]}{'...' * (len(values) > 40)}".strip()))
         if tensor:
             cursor.expect(">" if tensor[1] == "<" else ")")
         return result
 
-    def read_chain(self, depth: int = 0) -> CuteText:
+    def read_chain(self, separator: str = "o", depth: int = 0) -> CuteText:
         """Return the layout of a chain: term o term o ..., with pointers, swizzles and offsets before the layout."""
-        cursor, found, offset = self.cursor, CuteText(None), 0
-        swizzles_bytes, origin = False, Place({})
-        while True:
-            if (pointer := self._read_pointer()) is not None:
-                if found.pointer:
-                    cursor.fail("one pointer")
-                if found.swizzle is not None and pointer.of_pointer:
-                    cursor.fail("one swizzle")
-                swizzles_bytes = found.swizzle is not None or pointer.of_pointer
-                found = replace(pointer, swizzle=pointer.swizzle or found.swizzle)
-                if pointer.pointer == "counting_iter":
-                    offset = self._number_of(pointer.address)
-            elif (start := self._read_coordinate_tensor()) is not None:
-                if found.pointer:
-                    cursor.fail("one pointer")
-                found = replace(found, pointer="ArithTuple", address=",".join(map(str, start)))
-                origin = Place({f"E{k}": number for k, number in enumerate(start) if number})
-            elif (number := self._read_offset()) is not None:
-                offset = number
-            elif (inner := self._read_swizzle()) is not None:
-                if found.swizzle is not None:
-                    cursor.fail("one swizzle")
-                found = replace(found, swizzle=inner)
-                if cursor.accept("_"):  # of the pointer that follows
-                    if found.pointer or (pointer := self._read_pointer()) is None or pointer.swizzle is not None:
-                        cursor.fail("a pointer, once,")
-                    found = replace(pointer, swizzle=inner, of_pointer=True)
-                    swizzles_bytes = True
-            else:
-                layout = self._read_layout(depth)
-                break
-            if not cursor.accept("o"):
+        cursor, found, start, is_of_bytes = self.cursor, CuteText(None), 0, False
+        while (term := self._read_term(separator)) is not None:
+            if start and term[1]:
+                cursor.fail("one offset")
+            part, start = term[0], term[1] or start
+            if found.pointer and part.pointer:
+                cursor.fail("one pointer")
+            if found.swizzle is not None and part.swizzle is not None:
+                cursor.fail("one swizzle")
+            is_of_bytes |= part.of_pointer or bool(part.pointer and found.swizzle is not None)
+            found = replace(found, **{name: value for name, value in vars(part).items() if value})
+            if not cursor.accept(separator):
                 if found.swizzle is None or found.pointer:
                     cursor.fail("'o' and a layout")
                 return CuteText(found.swizzle)
+        layout = self._read_layout(depth)
         if isinstance(layout, CuteText):
             if found.swizzle is not None or (found.pointer and layout.pointer):
                 cursor.fail("one swizzle and one pointer")
             return replace(found, layout=layout.layout, swizzle=layout.swizzle) if found.pointer else layout
-        return self._finish(found, layout, offset, origin, swizzles_bytes)
+        if separator == "," and cursor.accept(","):  # the offset is the last argument
+            if cursor.accept("offset"):
+                cursor.expect("=")
+            start = self._read_integer()
+        return self._finish(found, layout, start, is_of_bytes)
 
-    def _finish(self, found: CuteText, layout: Any, offset: int, origin: Place, swizzles_bytes: bool) -> CuteText:
+    def _read_term(self, separator: str) -> tuple[CuteText, Any] | None:
+        """Return what a term before the layout states, and the offset or coordinate that it starts at; or None."""
+        cursor = self.cursor
+        if (pointer := self._read_pointer()) is not None:
+            return pointer, 0
+        if cursor.accept("counting_iter"):
+            cursor.expect("(")
+            start = self._read_integer()
+            cursor.expect(")")
+            return CuteText(None, "counting_iter", address=str(start)), start
+        if cursor.accept("ArithTuple") or _ORIGIN.match(cursor.text, cursor.skip_space()):
+            coordinate = self.read_tree()
+            if not isinstance(coordinate, tuple) or not all(isinstance(number, int) for number in coordinate):
+                cursor.fail("one integer per coordinate")
+            place = Place({f"E{k}": number for k, number in enumerate(coordinate) if number})
+            return CuteText(None, "ArithTuple", address=",".join(map(str, coordinate))), place
+        if (offset := self._read_offset(separator)) is not None:
+            return CuteText(None), offset
+        if (swizzle := self._read_swizzle()) is None:
+            return None
+        if not cursor.accept("_"):
+            return CuteText(None, swizzle=swizzle), 0
+        if (pointer := self._read_pointer()) is None or pointer.swizzle is not None:  # which the swizzle belongs to
+            cursor.fail("a pointer without another swizzle")
+        return replace(pointer, swizzle=swizzle, of_pointer=True), 0
+
+    def _finish(self, found: CuteText, layout: Layout | DynamicLayout, start: Any, is_of_bytes: bool) -> CuteText:
         """Return a layout behind the terms that were found, with an offset or a coordinate that it begins at."""
-        swizzle = found.swizzle
+        swizzle, facts = found.swizzle, list(found.facts)
         if isinstance(layout, DynamicLayout):
-            if offset or origin:
+            if start:
                 self.cursor.fail(f"no offset before {layout}, whose numbers are not known,")
-            return replace(found, layout=layout)
-        if swizzle is not None and swizzles_bytes:
-            if found.of_pointer and offset:
+            is_of_pointer = found.of_pointer or (is_of_bytes and found.pointer.isidentifier())
+            return replace(found, layout=layout, of_pointer=is_of_pointer)
+        if swizzle is not None and is_of_bytes:
+            if found.of_pointer and start:
                 self.cursor.fail("no offset behind a swizzled pointer")
-            found, start = self._place_in_memory(found, swizzle)
-            offset += start
-            swizzle = swizzle if found.bits is None else _scale_swizzle(swizzle, found.bits)
+            first, fact = _place_in_memory(found, swizzle)
+            start += first
+            facts += [fact] if fact else []
+            swizzle = _scale_swizzle(swizzle, found.bits or 8)
         elif swizzle is not None and found.dtype:
-            found = replace(found, facts=(*found.facts, f"{swizzle} acts on elements, as a part of the layout"))
-        composed: Any = layout + (offset or origin) if offset or origin else layout
-        if swizzle is not None and isinstance(layout, Layout):
-            composed = self._compose(swizzle, composed)
-        return replace(found, layout=composed)
-
-    def _place_in_memory(self, found: CuteText, swizzle: Swizzle) -> tuple[CuteText, int]:
-        """Return a pointer whose addresses are swizzled, with what that assumes, and where it begins in elements."""
-        bits, period = found.bits or 8, 1 << (swizzle.bits + swizzle.base + abs(swizzle.shift))
-        address = re.search(r"(?<!\w)0x([0-9a-fA-F]+)", found.address)
-        alignment = _ALIGN.search(found.pointer)
-        if address is None:
-            if alignment and int(alignment[1]) % period == 0:
-                return found, 0
-            fact = f"{swizzle} acts on addresses, so the pointer is taken as a multiple of {period} bytes"
-            return replace(found, facts=(*found.facts, fact)), 0
-        start = int(address[1], 16) % period
-        if start * 8 % bits:
-            raise FileFormatError(f"{self.cursor.name}: {found.address} is not the address of elements of {bits} bits")
-        if not start:
-            return found, 0
-        fact = f"{swizzle} acts on addresses, so offsets count from the multiple of {period} bytes before {address[0]}"
-        return replace(found, facts=(*found.facts, fact)), start * 8 // bits
+            facts.append(f"{swizzle} acts on elements, as a part of the layout")
+        placed: Any = layout + start if start else layout
+        if swizzle is not None:
+            if layout.axes:
+                raise FileFormatError(f"{self.cursor.name}: {swizzle} acts on offsets, and {layout} gives coordinates")
+            placed = ComposedLayout(swizzle, placed)
+        return replace(found, layout=placed, facts=tuple(facts))
 
     def _read_pointer(self) -> CuteText | None:
         """Return a pointer as C++ prints it, `smem_ptr[16b](0x0)`, or the DSL, `ptr<f16, smem, align<16>>`."""
-        cursor, start = self.cursor, self.cursor.skip_space()
+        cursor, start, swizzle = self.cursor, self.cursor.skip_space(), None
         if match := cursor.match(_POINTER):
-            if match[2] is not None and not int(match[2]):
+            if not int(match[2]):
                 raise FileFormatError(f"{cursor.name}: the elements of {match[0]}...) have no bits")
-            return CuteText(None, match[1] or match[3], int(match[2]) if match[2] else None, self._read_address())
-        if match := cursor.match(_DESCRIPTOR):
-            return CuteText(None, match[0])
-        if match := cursor.match(_PLACED):
-            return CuteText(None, f"Tensor<{match[1]}@{match[2]}")
-        if match := cursor.match(_DSL_POINTER):
-            found = self._read_memory(match[1] or "")
-            cursor.expect(")" if match[1] else ">")
-            return replace(found, pointer=" ".join(cursor.text[start : cursor.at].split()))
-        return None
-
-    def _read_memory(self, address: str) -> CuteText:
-        """Return what the DSL says of memory: an element type, and then a space, an alignment and a swizzle."""
-        cursor, swizzle = self.cursor, None
+            address = cursor.raw()
+            cursor.expect(")")
+            return CuteText(None, match[1], int(match[2]), address)
+        if flag := cursor.match(_FLAG):
+            return CuteText(None, "smem_ptr", int(flag[1] or 1), "unset")
+        if named := cursor.match(_NAMED_POINTER):
+            return CuteText(None, named[0])
+        if (opening := cursor.match(_DSL_POINTER)) is None:
+            return None
         dtype = cursor.take(_NAME, "an element type")
-        digits = re.search(r"\d+", dtype)
-        bits = int(digits[0]) if digits and len(digits[0]) < 5 else None
-        while not cursor.peek('"') and cursor.accept(",") and not cursor.peek('"'):
-            if (inner := self._read_swizzle()) is not None and swizzle is None:
-                swizzle = inner
-            elif inner or not (cursor.match(_ALIGN) or cursor.match(_NAME)):
+        while cursor.accept(","):
+            if swizzle is None and (swizzle := self._read_swizzle()) is not None:
+                continue
+            if not (cursor.match(_ALIGN) or cursor.match(_NAME)):
                 cursor.fail("a memory, align<...> or a swizzle")
-        return CuteText(None, "", bits, address, swizzle, swizzle is not None, dtype)
+        cursor.expect(")" if opening[1] else ">")
+        pointer, digits = " ".join(cursor.text[start : cursor.at].split()), re.search(r"\d{1,3}", dtype)
+        bits = int(digits[0]) if digits else None
+        return CuteText(None, pointer, bits, opening[1] or "", swizzle, swizzle is not None, dtype)
 
     def _read_mlir_type(self, kind: str) -> CuteText:
         """Return a type of the DSL in MLIR, with its layout in quotes: `!cute.memref<f16, smem, "(4,8):(8,1)">`."""
-        cursor, start = self.cursor, self.cursor.skip_space()
-        head = ""
+        head, text = self._read_quoted()
         if kind == "memref":
-            self._read_memory("")
-            head = f"ptr<{cursor.text[start : cursor.at].rstrip().removesuffix(',')}> o "
+            head = f"ptr<{head.strip().removesuffix(',')}> o "
         elif kind == "coord_tensor":
-            head = f"ArithTuple{cursor.take(_QUOTED, 'coordinates in quotes')[1:-1]} o "
-            cursor.expect(",")
-        inside = _CuteReader(head + cursor.take(_QUOTED, "a layout in quotes")[1:-1], self.shape)
+            self.cursor.expect(",")
+            head, text = f"{head}ArithTuple{text} o ", "".join(self._read_quoted())
+        return self._read_inside(head + text)
+
+    def _read_quoted(self) -> tuple[str, str]:
+        quoted = self.cursor.match(_QUOTED) or self.cursor.fail("a layout in quotes")
+        return quoted[1], quoted[2]
+
+    def _read_inside(self, text: str) -> CuteText:
+        """Return the layout of a chain that a type contains, and move past the end of the type."""
+        inside = _CuteReader(text, self.shape)
         result = inside.read_chain()
         inside.cursor.expect_end()
-        cursor.expect(">")
+        self.cursor.expect(">")
         return result
 
     def _read_tensor_type(self) -> CuteText:
@@ -394,49 +377,23 @@ class _CuteReader:
         cursor = self.cursor
         engine = cursor.raw()
         cursor.expect(",")
-        kind = re.search(r"\b([sgrt]mem_ptr)\b", engine)
-        swizzle = _SWIZZLE.search(engine)
+        memory, swizzle = re.search(r"\b[sgrt]mem_ptr\b", engine), _SWIZZLE.search(engine)
         named = re.search(r"\b(\w+)\s*\*", engine) or re.search(r"Engine\s*<\s*(\w+)", engine)
-        dtype = _ELEMENTS.get(named[1] if named else "", "")
+        dtype = _ELEMENTS.get(_DECORATION.sub("", named[1]) if named else "", "")
         bits = re.search(r"\d+", dtype)
         if swizzle and not bits:
             raise FileFormatError(f"{cursor.name}: how many bits an element of {engine[:80]} has is not known")
         prefix = f"{swizzle[0]}_" if swizzle else ""
-        head = f"{prefix}{kind[1] if kind else 'ptr'}[{bits[0]}b](unset) o " if bits else ""
-        inside = _CuteReader(head + cursor.raw(), self.shape)
-        result = inside.read_chain()
-        inside.cursor.expect_end()
-        cursor.expect(">")
+        head = f"{prefix}{memory[0] if memory else 'ptr'}[{bits[0]}b](unset) o " if bits else ""
+        result = self._read_inside(head + cursor.raw())
         return replace(result, dtype=dtype, facts=(*result.facts, engine))
 
-    def _number_of(self, text: str) -> int:
-        match = _INTEGER.fullmatch(text.strip())
-        return int(match[1]) if match else self.cursor.fail("an integer as the start of counting_iter")
-
-    def _read_address(self) -> str:
-        cursor, start, depth = self.cursor, self.cursor.at, 1
-        while depth:
-            if cursor.at == len(cursor.text):
-                cursor.fail("')'")
-            depth += {"(": 1, ")": -1}.get(cursor.text[cursor.at], 0)
-            cursor.at += 1
-        return cursor.text[start : cursor.at - 1]
-
-    def _read_coordinate_tensor(self) -> tuple[int, ...] | None:
-        """Return the coordinate that a tensor of coordinates begins at: `ArithTuple(_0,_0) o`, `(0,0) o`."""
-        if not self.cursor.accept("ArithTuple") and not _ORIGIN.match(self.cursor.text, self.cursor.skip_space()):
-            return None
-        start = self.read_tree()
-        if not isinstance(start, tuple) or not all(isinstance(number, int) for number in start):
-            self.cursor.fail("one integer per coordinate")
-        return start
-
-    def _read_offset(self) -> int | None:
+    def _read_offset(self, separator: str) -> int | None:
         """Return the offset between a swizzle and a layout: `_0 o`, `7 o`, `{16} o`, `_0,` of a type."""
         cursor, start = self.cursor, self.cursor.skip_space()
         is_braced = cursor.accept("{")
-        match = cursor.match(_INTEGER)
-        if match and (not is_braced or cursor.accept("}")) and cursor.peek("o"):
+        match = cursor.match(_INTEGER) or cursor.match(_TEMPLATE_INTEGER)
+        if match and (not is_braced or cursor.accept("}")) and cursor.peek(separator):
             return int(match[1])
         cursor.at = start
         return None
@@ -444,7 +401,7 @@ class _CuteReader:
     def _read_swizzle(self) -> Swizzle | None:
         cursor, start = self.cursor, self.cursor.skip_space()
         is_wrapped = cursor.accept("(")
-        match = cursor.match(_SWIZZLE) or cursor.match(_PYTHON_SWIZZLE)
+        match = cursor.match(_SWIZZLE)
         if not match or (is_wrapped and not cursor.accept(")")):
             cursor.at = start
             return None
@@ -453,45 +410,31 @@ class _CuteReader:
         except LayoutError as problem:
             raise FileFormatError(f"{cursor.name}: {problem}") from None
 
-    def _read_layout(self, depth: int) -> Any:
+    def _read_layout(self, depth: int) -> Layout | DynamicLayout | CuteText:
         """Return a layout, a tuple of integers, or a composed layout."""
         cursor = self.cursor
-        if depth > MAX_DEPTH:
-            cursor.fail(f"at most {MAX_DEPTH} levels")
+        if depth > _MAX_DEPTH:
+            cursor.fail(f"at most {_MAX_DEPTH} levels")
         if cursor.match(_COMPOSED):
-            return self._read_composed(depth)
+            closing = self._open()
+            composed = self.read_chain(",", depth + 1)
+            cursor.expect(closing)
+            return composed
         if cursor.accept("Layout") or cursor.accept("make_layout"):
             return self._read_constructor()
-        if cursor.peek("((") or cursor.peek("("):
-            start = cursor.at
+        start = cursor.skip_space()
+        try:  # inside parentheses, as tensor-layouts prints it
             cursor.expect("(")
-            if (inner := self._try_wrapped_layout(depth)) is not None:
-                return inner
-            cursor.at = start
-        shape = self.read_tree()
-        if not cursor.accept(":"):
-            return self._plain_tuple(shape)
-        return self._build(shape, self.read_tree())
-
-    def _try_wrapped_layout(self, depth: int) -> Any:
-        """Return a layout inside parentheses, as tensor-layouts prints it; None if there is none."""
-        try:
             shape = self.read_tree()
-            if not self.cursor.accept(":"):
-                return None
+            cursor.expect(":")
             stride = self.read_tree()
-            self.cursor.expect(")")
+            cursor.expect(")")
         except FileFormatError:
-            return None
-        return self._build(shape, stride)
-
-    def _plain_tuple(self, shape: object) -> Any:
-        """Return the layout that a lone tuple or number stands for: CuTe's layouts of a shape are column-major."""
-        if isinstance(shape, Place):
+            cursor.at = start
+            shape, stride = self.read_tree(), self.read_tree() if cursor.accept(":") else None
+        if isinstance(shape, Place) and stride is None:
             return CuteText(shape)  # a basis, E<1>
-        if _has_places(shape):
-            self.cursor.fail("':' and strides")
-        return self._build(shape, None)
+        return self._build(shape, stride)
 
     def _open(self) -> str:
         """Move past the bracket that opens a type or a call, and return the one that closes it."""
@@ -500,54 +443,28 @@ class _CuteReader:
         self.cursor.expect("(")
         return ")"
 
-    def _read_constructor(self) -> Any:
+    def _read_constructor(self) -> Layout | DynamicLayout:
         """Return `Layout<Shape<...>, Stride<...>>`, or `Layout(shape, stride)`."""
         cursor, closing = self.cursor, self._open()
         shape, stride = self.read_tree(), None
         if cursor.accept(","):
             order = cursor.match(_COMPACT)
-            stride = self.read_tree() if order is None else _row_major_strides(shape, [1]) if order[1] else None
+            if order and order[1] and any(isinstance(leaf, Dynamic) for leaf in leaves(shape)):
+                cursor.fail(f"numbers, since the strides of {_format(shape)} are known at run time only,")
+            stride = self.read_tree() if order is None else row_major(shape).stride[0] if order[1] else None
         cursor.expect(closing)
         return self._build(shape, stride)
-
-    def _read_composed(self, depth: int) -> CuteText:
-        """Return a composed layout, as the C++ type or as a call with `offset=`."""
-        cursor, closing = self.cursor, self._open()
-        swizzle = self._read_swizzle()
-        if swizzle is None:
-            cursor.fail("a swizzle")
-        cursor.expect(",")
-        offset, found = 0, CuteText(None, swizzle=swizzle)
-        if flag := cursor.match(_FLAG):
-            found = replace(found, pointer="smem_ptr", bits=int(flag[1] or 1), address="unset")
-            cursor.expect(",")
-        elif not cursor.peek("Layout"):
-            offset = self._read_integer()
-            cursor.expect(",")
-        cursor.expect("Layout")
-        layout = self._read_constructor()
-        if cursor.accept(","):
-            if cursor.accept("offset"):
-                cursor.expect("=")
-            offset = self._read_integer()
-        cursor.expect(closing)
-        return self._finish(found, layout, offset, Place({}), bool(found.pointer))
-
-    def _compose(self, swizzle: Swizzle, layout: Layout) -> ComposedLayout:
-        if layout.axes:
-            raise FileFormatError(f"{self.cursor.name}: {swizzle} acts on offsets, and {layout} gives coordinates")
-        return ComposedLayout(swizzle, layout)
 
     def read_tree(self, depth: int = 0) -> Any:
         """Return nested tuples of integers and basis strides, in parentheses or as `Shape<...>`."""
         cursor = self.cursor
-        if depth > MAX_DEPTH:
-            cursor.fail(f"at most {MAX_DEPTH} levels")
+        if depth > _MAX_DEPTH:
+            cursor.fail(f"at most {_MAX_DEPTH} levels")
         if opening := cursor.match(_TREE):
             closing = ">" if opening[0].endswith("<") else ")"
             return tuple(cursor.items(closing, lambda: self.read_tree(depth + 1), _MAX_MODES, is_python=True))
         if dynamic := cursor.match(_DYNAMIC):
-            return Dynamic.of(dynamic[0])
+            return Dynamic(dynamic[0])
         if cursor.match(_BASIS):
             amount = self._read_integer()
             cursor.expect(",")
@@ -558,15 +475,16 @@ class _CuteReader:
         return Place({".".join(reversed(path)): amount}) if path else amount
 
     def _read_integer(self) -> int:
-        match = self.cursor.match(_INTEGER) or self.cursor.match(_TEMPLATE_INTEGER)
-        if not match:
-            self.cursor.fail("an integer")
+        cursor = self.cursor
+        match = cursor.match(_INTEGER) or cursor.match(_TEMPLATE_INTEGER) or cursor.fail("an integer")
         return int(match[1])
 
-    def _build(self, shape: Any, stride: Any) -> Any:
+    def _build(self, shape: Any, stride: Any) -> Layout | DynamicLayout:
+        if stride is None and any(isinstance(leaf, Place) for leaf in leaves(shape)):
+            self.cursor.fail("':' and strides")
         if stride is not None and not is_congruent(shape, stride):
             raise FileFormatError(f"{self.cursor.name}: shape {shape} and stride {stride} have different nesting")
-        if any(isinstance(leaf, Dynamic) for tree in (shape, stride) for leaf in leaves(tree)):
+        if any(isinstance(leaf, Dynamic) for leaf in leaves((shape, stride))):
             found = DynamicLayout(shape, stride)
             found = found if self.shape is None else found.fill(self.shape)
             if found.unknown:
@@ -578,26 +496,24 @@ class _CuteReader:
             raise FileFormatError(f"{self.cursor.name}: {problem}") from None
 
 
-def _row_major_strides(shape: Any, size: list[int]) -> Any:
-    """Return the strides of a tree of extents, the last of which varies fastest; `size` grows with each of them."""
-    if isinstance(shape, tuple):
-        return tuple([_row_major_strides(part, size) for part in reversed(shape)][::-1])
-    if isinstance(shape, Dynamic):
-        raise FileFormatError(f"the strides before the extent {shape} are known at run time only; put its number in")
-    stride, size[0] = size[0], size[0] * shape
-    return stride
+def _place_in_memory(text: CuteText, swizzle: Swizzle) -> tuple[int, str]:
+    """Return where a pointer begins, in elements from where its swizzle does, and what that assumes."""
+    bits, period = text.bits or 8, 1 << (swizzle.bits + swizzle.base + abs(swizzle.shift))
+    address, alignment = re.match("0x([0-9a-fA-F]+)", text.address), _ALIGN.search(text.pointer)
+    start = int(address[1], 16) % period if address else 0
+    if start * 8 % bits:
+        raise FileFormatError(f"a CuTe layout: {text.address} is not the address of elements of {bits} bits")
+    if address is None and (alignment is None or int(alignment[1]) % period):
+        return 0, f"{swizzle} acts on addresses, so the pointer is taken as a multiple of {period} bytes"
+    fact = f"{swizzle} acts on addresses, so offsets count from the multiple of {period} bytes before {text.address}"
+    return start * 8 // bits, fact if start else ""
 
 
-def _has_places(tree: object) -> bool:
-    return any(map(_has_places, tree)) if isinstance(tree, tuple) else isinstance(tree, Place)
-
-
-def _scale_swizzle(swizzle: Swizzle, bits: int, to_bytes: bool = False) -> Swizzle:
-    """Return a swizzle of bytes as one of elements of a given width in bits, or the other way round."""
+def _scale_swizzle(swizzle: Swizzle, bits: int) -> Swizzle:
+    """Return a swizzle of bytes as one of elements of a given width in bits."""
     if bits & (bits - 1):
         raise FileFormatError(f"a swizzle of bytes cannot be one of elements of {bits} bits")
-    shift = bits.bit_length() - 4  # 8 bits are a byte
-    base = swizzle.base + (shift if to_bytes else -shift)
+    base = swizzle.base + 4 - bits.bit_length()  # 8 bits are a byte
     if base < 0:
         raise FileFormatError(f"{swizzle} moves parts of elements of {bits} bits, which is not a layout of elements")
     return Swizzle(swizzle.bits, base, swizzle.shift)
@@ -609,14 +525,17 @@ def write_cute(layout: object, text: CuteText | None = None) -> str:
     >>> write_cute(ComposedLayout(Swizzle(3, 3, 3), Layout((8, 64), (64, 1))))
     'Sw<3,3,3> o 0 o (8,64):(64,1)'
     """
-    if isinstance(layout, Swizzle):
-        return str(layout)
-    swizzle = None
+    if isinstance(layout, (Swizzle, Place)):
+        return _format(layout)
+    pointer, swizzle = "" if text is None else text.head, None
     if isinstance(layout, ComposedLayout) and isinstance(layout.outer, Swizzle):
         swizzle, layout = layout.outer, layout.inner
-    if not isinstance(layout, Layout) or layout.guards or layout.replicas:
+    if isinstance(layout, DynamicLayout):
+        swizzle, offset = None if text is None or text.of_pointer else text.swizzle, 0
+    elif isinstance(layout, Layout) and not layout.guards and not layout.replicas:
+        offset = layout.offset
+    else:
         raise LayoutError(f"{layout} has padding, copies or a composition that CuTe's text cannot express")
-    offset, pointer = layout.offset, "" if text is None else text.head
     strided = f"{_format(layout.shape)}:{_format(layout.stride)}"
     if text is not None and (text.of_pointer or text.pointer in ("ArithTuple", "counting_iter")):  # which has the rest
         return _in_tensor(pointer, strided)
@@ -624,16 +543,18 @@ def write_cute(layout: object, text: CuteText | None = None) -> str:
         if offset:
             raise LayoutError(f"{layout} begins at {offset}; CuTe prints that only behind a swizzle")
         return _in_tensor(pointer, strided)
-    if text is not None and pointer and text.swizzle != swizzle and text.bits is not None:
-        inner = f"{offset} o {strided}" if offset else strided
-        return f"{_scale_swizzle(swizzle, text.bits, to_bytes=True)} o {pointer} o {inner}"
+    if text is not None and pointer and text.swizzle not in (swizzle, None):  # of bytes
+        offset -= _place_in_memory(text, text.swizzle)[0]
+        return f"{text.swizzle} o {pointer} o {f'{offset} o ' if offset else ''}{strided}"
     return _in_tensor(pointer, f"{swizzle} o {offset} o {strided}")
 
 
 def _in_tensor(pointer: str, layout: str) -> str:
     """Return a layout behind a pointer; the DSL puts both into a tensor."""
-    if pointer.startswith(("ptr<", "Tensor<")):
-        return f"{'tensor<' if pointer[0] == 'p' else ''}{pointer} o {layout}>"
+    if pointer.startswith("ptr<"):
+        return f"tensor<{pointer} o {layout}>"
+    if "@" in pointer and "(" not in pointer:
+        return f"Tensor<{pointer} o {layout}>"
     return f"{pointer} o {layout}" if pointer else layout
 
 

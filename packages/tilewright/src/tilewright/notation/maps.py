@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import ast
 import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -455,7 +454,7 @@ def index_map_of(layout: LayoutLike, notation: str) -> IndexMap:
 
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _SPACE = re.compile(r"\d+|\"[^\"\\]*\"|#[\w.$-]+", re.ASCII)
-_PRODUCT = re.compile(r"\*|floordiv\b|ceildiv\b|mod\b")
+_PRODUCT = re.compile(r"\*|//|%|floordiv\b|ceildiv\b|mod\b")
 _SUM = re.compile(r"\+|-(?!>)")
 _MAX_DEPTH = 64
 
@@ -513,7 +512,7 @@ def _read_product(cursor: TextCursor, names: tuple[str, ...], depth: int) -> Ter
 
 def _combine(cursor: TextCursor, left: Term, operation: str, right: Term) -> Term:
     try:
-        return left.combine(operation, right)
+        return left.combine(_OPERATIONS.get(operation, operation), right)
     except LayoutError as problem:
         raise FileFormatError(f"{cursor.name}: {problem}, before character {cursor.at + 1}") from None
 
@@ -521,7 +520,7 @@ def _combine(cursor: TextCursor, left: Term, operation: str, right: Term) -> Ter
 def _read_factor(cursor: TextCursor, names: tuple[str, ...], depth: int) -> Term:
     if depth > _MAX_DEPTH:
         cursor.fail(f"at most {_MAX_DEPTH} nested parentheses")
-    if cursor.accept("("):
+    if cursor.match(_CAST) or cursor.accept("("):
         term = _read_sum(cursor, names, depth + 1)
         cursor.expect(")")
         return term
@@ -533,7 +532,7 @@ def _read_factor(cursor: TextCursor, names: tuple[str, ...], depth: int) -> Term
             cursor.at = start
             cursor.fail(f"one of {', '.join(names)}")
         return Term.input(match[0])
-    return Term.number(cursor.integer("an index, or an integer"))
+    return Term.number(cursor.integer("an index, or an integer that is not beyond 64 bits,"))
 
 
 def write_index_expressions(index_map: IndexMap) -> str:
@@ -766,15 +765,10 @@ def _multiples(result: Term, dims: int, cursor: TextCursor) -> tuple[tuple[int, 
 
 # TVM's index maps, such as `lambda n, c, h, w: [n, c // 16, h, w, c % 16]`, in and out.
 
-MAX_TEXT = 1 << 14
-_OPERATORS: dict[type[ast.operator], str] = {
-    ast.Add: "+",
-    ast.Sub: "-",
-    ast.Mult: "*",
-    ast.FloorDiv: "floordiv",
-    ast.Mod: "mod",
-}
+_INDEX_MAP = re.compile(r"(?:T|tir)\.index_map\s*\(")
+_CAST = re.compile(r"T\.int(?:32|64)\s*\(")
 _SYMBOLS = {"floordiv": "//", "mod": "%", "+": "+", "-": "-", "*": "*"}
+_OPERATIONS = {symbol: operation for operation, symbol in _SYMBOLS.items()}
 
 
 def parse_index_map(text: str) -> IndexMap:
@@ -784,52 +778,34 @@ def parse_index_map(text: str) -> IndexMap:
     >>> blocked(1, 27, 3, 2), blocked.layout((2, 32, 5, 7))(1, 27, 3, 2)
     ((1, 1, 3, 2, 11), 2059)
     """
-    if len(text) > MAX_TEXT:
-        raise FileFormatError(f"an index map has at most {MAX_TEXT} characters, got {len(text)}")
-    try:
-        node: ast.AST = ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as problem:
-        raise FileFormatError(f"{text[:60]!r} is not an index map: expected lambda i, j: [...] ({problem})") from None
-    if isinstance(node, ast.Call) and ast.unparse(node.func) in ("T.index_map", "tir.index_map") and node.args:
-        if len(node.args) > 1 or node.keywords:
-            unread = ", ".join(map(ast.unparse, [*node.args[1:], *node.keywords]))
-            raise FileFormatError(
-                f"an index map is read from its lambda alone, got {unread[:60]!r} as well; leave it out"
-            )
-        node = node.args[0]
-    if not isinstance(node, ast.Lambda) or ast.unparse(node.args) != ", ".join([arg.arg for arg in node.args.args]):
-        raise FileFormatError(
-            f"{text[:60]!r} is not an index map: expected lambda with plain names, such as lambda i, j: [j, i]"
-        )
-    names = tuple([argument.arg for argument in node.args.args])
+    cursor = TextCursor(text, "an index map of + - * // %")
+    is_wrapped = cursor.match(_INDEX_MAP) is not None
+    cursor.expect("lambda")
+    names = tuple(cursor.items(":", lambda: cursor.take(_NAME, "a plain name, as in lambda i, j: [j, i],")))
     if len(set(names)) != len(names):
-        raise FileFormatError(
-            f"{text[:60]!r} is not an index map: every name must be given once, got {', '.join(names)}"
-        )
-    body = node.body.elts if isinstance(node.body, (ast.List, ast.Tuple)) else [node.body]
-    try:
-        return IndexMap(names, tuple([_read_term(part, names, 0) for part in body]))
-    except LayoutError as problem:
-        raise FileFormatError(f"{text[:60]!r} is not an index map: {problem}") from None
+        raise FileFormatError(f"{cursor.name}: every name once, got {[*names]}")
+    results = _read_results(cursor, names)
+    if is_wrapped and not cursor.accept(")"):
+        cursor.fail("')', since a map is read from its lambda alone; leave out what follows it,")
+    cursor.expect_end()
+    return IndexMap(names, tuple(results))
 
 
-def _read_term(node: ast.AST, names: tuple[str, ...], depth: int) -> Term:
-    if depth > 100:
-        raise LayoutError("it has more than 100 nested operations")
-    if isinstance(node, ast.Name) and node.id in names:
-        return Term.input(node.id)
-    if isinstance(node, ast.Constant) and type(node.value) is int:
-        return Term.number(node.value)
-    if isinstance(node, ast.Call) and ast.unparse(node.func) in ("T.int64", "T.int32"):
-        if len(node.args) != 1 or node.keywords:
-            raise LayoutError(f"{ast.unparse(node)[:40]!r} is not a single integer")
-        return _read_term(node.args[0], names, depth + 1)
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        return Term.number(0).combine("-", _read_term(node.operand, names, depth + 1))
-    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
-        left, right = _read_term(node.left, names, depth + 1), _read_term(node.right, names, depth + 1)
-        return left.combine(_OPERATORS[type(node.op)], right)
-    raise LayoutError(f"{ast.unparse(node)[:40]!r} is not an index, an integer or one of + - * // %")
+def _read_results(cursor: TextCursor, names: tuple[str, ...]) -> list[Term]:
+    """Return the results of a lambda: a list, a tuple, or an expression, which may begin with a parenthesis as well."""
+
+    def read_result() -> Term:
+        return _read_sum(cursor, names, 0)
+
+    if cursor.accept("["):
+        return cursor.items("]", read_result, is_python=True)
+    start = cursor.skip_space()
+    if cursor.accept("("):
+        results = cursor.items(")", read_result, is_python=True)
+        if cursor.at_end() or cursor.peek(")") or cursor.peek(","):
+            return results
+        cursor.at = start
+    return [read_result()]
 
 
 def write_index_map(index_map: IndexMap) -> str:
@@ -907,10 +883,11 @@ def parse_axe(text: str, shape: Sequence[int] | None = None) -> LayoutLike:
     offset: Any = sum([place(*step) for step in offsets], Place({}) if has_axes else 0)
     copies = [(count, place(amount, axis)) for count, amount, axis in replicas]
     try:
-        digits = Layout(extents[::-1], tuple(strides[::-1]), offset if offsets else 0, copies)
+        order = 1 if shape is None else -1  # the digits of an index, the fastest first
+        digits = Layout(extents[::order], tuple(strides[::order]), offset if offsets else 0, copies)
     except LayoutError as problem:
         raise FileFormatError(f"{cursor.name}: {problem}") from None
-    return compose(digits, row_major(*(extents if shape is None else shape)))
+    return digits if shape is None else compose(digits, row_major(*shape))
 
 
 def _read_iters(cursor: TextCursor, closing: str) -> _Iters:
@@ -938,4 +915,7 @@ def _read_iters(cursor: TextCursor, closing: str) -> _Iters:
 def _read_step(cursor: TextCursor) -> tuple[int, str]:
     """Return a stride or an offset, and its axis."""
     amount = cursor.signed()
-    return amount, cursor.take(_NAME, "the name of an axis") if cursor.accept("@") else ""
+    if not cursor.accept("@"):
+        return amount, ""
+    cursor.accept("Axis.")  # as it is printed
+    return amount, cursor.take(_NAME, "the name of an axis")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
-from typing import Any
+from typing import Any, NoReturn
 
 from .._integers import ceil_div
 from .._text import MAX_RANK, TextCursor
@@ -353,28 +353,26 @@ def parse_onednn(text: str) -> OnednnTag:
     >>> str(parse_onednn("OIhw4i16o4i")), parse_onednn("nt").order
     ('ABcd4b16a4b', (1, 0))
     """
-    match = _TAG.fullmatch(text.strip())
-    if not match:
-        raise FileFormatError(f"{text[:40]!r} is not a oneDNN tag: expected dimensions and blocks, such as aBcd16b")
+
+    def refuse(reason: str) -> NoReturn:
+        raise FileFormatError(f"{text[:40]!r} is not a oneDNN tag: {reason}")
+
+    match = _TAG.fullmatch(text.strip()) or refuse("expected dimensions and blocks, such as aBcd16b")
     outer, blocks = match[1], _BLOCK.findall(match[2])
     if len(blocks) > MAX_RANK:
-        raise FileFormatError(f"{text[:40]!r} is not a oneDNN tag: it has more than {MAX_RANK} blocks")
-    letters = outer.lower()
+        refuse(f"it has more than {MAX_RANK} blocks")
+    letters, blocked = outer.lower(), {letter for _, letter in blocks}
     numbers = _number_letters(letters)
     if numbers is None:
-        raise FileFormatError(
-            f"{text!r} is not a oneDNN tag: its letters are neither a, b, c, ... nor the letters of a known domain"
-        )
-    order = tuple([numbers[letter] for letter in letters])
-    blocked = {letter for _, letter in blocks}
-    is_plain = "a" in letters
+        refuse("its letters are neither a, b, c, ... nor the letters of a known domain")
     for letter, printed in zip(letters, outer, strict=True):
-        is_odd_alias = not is_plain and printed.isupper()  # oneDNN has gOhwI24o
+        is_odd_alias = "a" not in letters and printed.isupper()  # oneDNN has gOhwI24o
         if (letter in blocked) != printed.isupper() and not is_odd_alias:
             reason = "it is not blocked, but in upper case" if printed.isupper() else "it is blocked, but in lower case"
-            raise FileFormatError(f"{text!r} is not a oneDNN tag: dimension {letter!r}: {reason}")
+            refuse(f"dimension {letter!r}: {reason}")
     if not blocked <= set(letters) or any(int(size) < 1 for size, _ in blocks):
-        raise FileFormatError(f"{text!r} is not a oneDNN tag: blocks must be of its dimensions, and at least 1")
+        refuse("blocks must be of its dimensions, and at least 1")
+    order = tuple([numbers[letter] for letter in letters])
     return OnednnTag(order, tuple([(numbers[letter], int(size)) for size, letter in blocks]))
 
 
@@ -603,8 +601,7 @@ class VectorLayout:
         tiled = TiledDimensions(tuple(extents), Layout(tuple(shape), tuple(steps)) + start).split(tile)
         held.append((tiled.size // prod(tile), Place(vreg=1)))
         places = Layout(tuple([n for n, _ in held]), tuple([place for _, place in held]), replicas=replicas)
-        placed: LayoutLike = compose(places, tiled.layout)
-        return placed
+        return compose(places, tiled.layout)
 
     def __str__(self) -> str:
         row, column = ["*" if offset is None else offset for offset in self.offsets]

@@ -69,9 +69,8 @@ class TritonEncoding:
     def __str__(self) -> str:
         if not self.fields and not self.padding and self.name not in _TENSOR_MEMORY:
             return f"#ttg.{self.name}"
-        pairs = "".join(
-            [f"[{', '.join(f'{interval}:+{extra}' for interval, extra in self.padding)}] "] * bool(self.padding)
-        )
+        pairs = ", ".join([f"{interval}:+{extra}" for interval, extra in self.padding])
+        pairs = f"[{pairs}] " if pairs else ""
         after = "".join([f", {name} = {_format_value(value)}" for name, value in self.after.items()])
         if self.name in _TENSOR_MEMORY:
             return f"#ttng.{self.name}<{_format_fields(self.fields)[1:-1]}>"
@@ -148,7 +147,8 @@ def parse_triton_type(
         space = "#ttng.tensor_memory" if encoding.name in _TENSOR_MEMORY else "#ttg.shared_memory" if is_shared else ""
         line = " ".join(body.split()) if _ASSIGNMENT.match(body) else ""
         return TritonType(own, "f16", encoding, bool(space), f"{space}, mutable" if space else "", line, is_alone=True)
-    if reader.at_type() or not (starts := [found.start() for found in _TYPE_WITH_ENCODING.finditer(body)]):
+    is_type = any(map(reader.cursor.peek, (*_MEMORY_TYPES, "tensor")))
+    if is_type or not (starts := [found.start() for found in _TYPE_WITH_ENCODING.finditer(body)]):
         result = reader.read_type()
         reader.cursor.expect_end()
         return result
@@ -183,10 +183,6 @@ class _TritonReader:
         self.cursor = TextCursor(text, name)
         self.aliases = aliases
         self.budget = [_MAX_ALIASES] if budget is None else budget  # uses of aliases, also within each other
-
-    def at_type(self) -> bool:
-        """Return whether a type comes next."""
-        return any(map(self.cursor.peek, (*_MEMORY_TYPES, "tensor")))
 
     def read_encodings(self) -> TritonEncoding:
         """Return the only encoding of a text, or the last one of constructors that have names."""
@@ -743,11 +739,8 @@ def _amd_mfma(encoded: _Encoded) -> dict[str, list[Basis]]:
 def _amd_wmma(encoded: _Encoded) -> dict[str, list[Basis]]:
     fields, (m, n) = encoded.encoding.fields, encoded.matrix
     down, across = (n, m) if fields.get("isTranspose", fields.get("isTransposed", False)) else (m, n)
-    if fields["version"] == 1:
-        register, half = encoded.units(down, 8, 2), encoded.unit(down)
-    else:
-        register, half = encoded.units(down, 8), encoded.unit(down, 8)
-    bases = _Bases(encoded, register, [*encoded.units(across, 16), half])
+    step, half = (2, 1) if fields["version"] == 1 else (1, 8)
+    bases = _Bases(encoded, encoded.units(down, 8, step), [*encoded.units(across, 16), encoded.unit(down, half)])
     _append_wmma_tiles(bases, fields, None)
     return bases.finish([n, m, *encoded.leading])
 
@@ -848,25 +841,18 @@ def _slice(encoded: _Encoded) -> dict[str, list[Basis]]:
 
 
 def _swizzled(encoded: _Encoded) -> dict[str, list[Basis]]:
-    fields, order = encoded.encoding.fields, encoded.order()
-    return {
-        "offset": _swizzled_rows(encoded, order, fields["vec"], fields["perPhase"], fields["maxPhase"]),
-        "block": [],
-    }
-
-
-def _swizzled_rows(encoded: _Encoded, order: Sequence[int], vector: int, per_phase: int, phases: int) -> list[Basis]:
     """Return the bases of offsets: a row after the other, its columns XORed with a phase that depends on the row."""
+    fastest, *others = encoded.order()
+    vector, per_phase, phases = [encoded.encoding.fields[name] for name in ("vec", "perPhase", "maxPhase")]
     for number in (vector, per_phase, phases):
         log2(number, encoded.encoding.name)
-    fastest = order[0]
     offset = encoded.units(fastest, encoded.shape[fastest])
-    for position, k in enumerate(order[1:]):
+    for k in others:
         for row in encoded.units(k, encoded.shape[k]):
-            step = row[k]
-            column = vector * ((step // per_phase) % phases) % encoded.shape[fastest] if position == 0 else 0
-            offset.append(tuple([part + (column if axis == fastest else 0) for axis, part in enumerate(row)]))
-    return offset
+            phase = row[k] // per_phase % phases if k == others[0] else 0
+            column = vector * phase % encoded.shape[fastest]
+            offset.append(tuple([column if axis == fastest else part for axis, part in enumerate(row)]))
+    return {"offset": offset, "block": []}
 
 
 def _nvmma_shared(encoded: _Encoded) -> dict[str, list[Basis]]:
