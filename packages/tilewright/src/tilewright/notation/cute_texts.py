@@ -208,6 +208,8 @@ def parse_cute(text: str, shape: Sequence[int] | None = None) -> CuteText:
         lines = ", ".join(re.findall(r"^[ \t]*(\w+):", text, re.MULTILINE)) or "LayoutC_TV"
         raise FileFormatError(f"a CuTe layout: a {several[1]} has several; paste one of its lines: {lines}")
     types = [found.start() for found in _MLIR_TYPE.finditer(text)]
+    if "!cute." in text and not types:
+        raise FileFormatError("a CuTe layout: expected !cute.memref<...>, .layout, .composed_layout or .coord_tensor")
     if types and "\n" in text[types[0] : types[-1]].strip():
         raise FileFormatError(f"a CuTe layout: this text has {len(types)} types; paste one, or one operation")
     label = None if types else _LABEL.match(text)

@@ -49,7 +49,7 @@ _READERS: dict[str, tuple[re.Pattern[str], str]] = {
     "triton": (
         re.compile(
             r"\s*(?:(?:#\w+\s*=\s*)?#(?:ttg|ttng|triton_gpu|triton_nvidia_gpu)\.|!(?:ttg|tt|triton_gpu)\.memdesc\b"
-            r"|tensor\s*<\s*[\d?]|%\w|(?:tt|ttg|ttng|triton_gpu)\.\w"
+            r"|tensor\s*<\s*[\d?]|%(?![^\n]*\btpu\.)\w|(?:tt|ttg|ttng|triton_gpu)\.\w"
             r"|(?:[A-Za-z_]\w*[ \t]*(?::[ \t]*[A-Za-z_][\w.]*[ \t]*)?=\s*)?(?:[A-Za-z_]\w*\.)*"
             r"(?:Blocked|Slice|D[io]|NVMMA|AMD|S[wh]|Padded|Auto|Coal|TensorMemory|Part)\w*Layout"
             r"(?:\.with_identity_for)?\s*\()"
@@ -68,9 +68,9 @@ _READERS: dict[str, tuple[re.Pattern[str], str]] = {
         ),
         ".maps.parse_axe",
     ),
-    "vpad": (re.compile(r"\s*(?:(?:#\w+\s*=\s*)?#?tpu\.vpad|\"?\d{1,2},\s*\{)"), ".tilings.parse_vpad"),
+    "vpad": (re.compile(r"\s*(?:(?:#\w+\s*=\s*)?#?tpu\.vpad|%[^\n]*\btpu\.|\"?\d{1,2},\s*\{)"), ".tilings.parse_vpad"),
     "mosaic": (re.compile(r"\s*Tiling\s*\("), ".tilings.parse_mosaic"),
-    "tvm": (re.compile(r"\s*(?:T\.index_map\(\s*)?lambda\b"), ".maps.parse_index_map"),
+    "tvm": (re.compile(r"\s*(?:(?:T|tir)\.index_map\(\s*)?lambda\b"), ".maps.parse_index_map"),
     "xla": (re.compile(r"\s*(?:pred|[sufc]\d+|bf16|f[468]e\w+)\[[\d,\s<=]*\]", re.ASCII), ".tilings.parse_xla"),
     "sharding": (_SHARDING, ".shardings.parse_sharding"),
     "ttnn": (_TTNN, "..ttnn.text.parse_ttnn"),
