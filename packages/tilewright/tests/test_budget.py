@@ -18,7 +18,7 @@ BUDGET = {
     "tilewright": {
         "(modules)": (1060, 15),
         "analysis": (1580, 6),
-        "cli": (3400, 21),
+        "cli": (3390, 21),
         "conversion": (6740, 16),
         "copying": (2220, 8),
         "cute": (1330, 6),

@@ -176,7 +176,7 @@ def test_certificates_hold(strides, itemsize):
 def test_padding():
     found = find_padding([np.arange(32) * 32, np.arange(32)], 32)
     assert (found.remedy, found.is_conflict_free, found.verify()) == (1, True, True)
-    assert analysis.padded_layout(found, (32, 32)) == tw.Layout((32, 32), (33, 1))
+    assert found.apply(tw.row_major(32, 32)) == tw.Layout((32, 32), (33, 1))
     vectors = np.arange(32)[:, None] * 64 + np.arange(8)  # eight halves of a row of 64, down a column
     found = find_padding([vectors], 64, itemsize=2)
     assert (found.remedy % 8, found.is_conflict_free) == (0, True)  # vectors stay aligned

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
         find_padding,
         find_remedy,
         find_swizzle,
-        padded_layout,
     )
     from .derivations import AlgebraStep, explain_steps, format_operand
     from .register_conversion import Conversion, conversion
@@ -51,7 +50,7 @@ _NAMES = {
     "atom_catalogue": ("AtomCoverage", "CopyAtom", "MatrixAtom", "OperandCoverage", "atom_coverage", "atoms"),
     "banks": (
         "AMD", "BankModel", "BankReport", "Certificate", "Collision", "NVIDIA", "Pattern", "bank_conflicts",
-        "conflicts_by_warp", "find_padding", "find_remedy", "find_swizzle", "padded_layout",
+        "conflicts_by_warp", "find_padding", "find_remedy", "find_swizzle",
     ),
     "derivations": ("AlgebraStep", "explain_steps", "format_operand"),
     "register_conversion": ("Conversion", "conversion"),
@@ -64,5 +63,5 @@ __all__ = [
     "CoalescingReport", "Collision", "Conversion", "CopyAtom", "FootprintReport", "MatrixAtom", "OperandCoverage",
     "Pattern", "Permutation", "RunReport", "ThreadStrides", "atom_coverage", "atoms", "balance", "bank_conflicts",
     "coalescing", "conflicts_by_warp", "contiguous_runs", "conversion", "explain_steps", "find_padding", "find_remedy",
-    "find_swizzle", "footprint", "padded_layout", "padding_share", "permutation", "thread_strides",
+    "find_swizzle", "footprint", "padding_share", "permutation", "thread_strides",
 ]  # fmt: skip

@@ -529,21 +529,6 @@ def _row_sizes(memory: object) -> list[int]:
     return [row for row in rows if is_row(row)][:_MAX_ROWS]
 
 
-def padded_layout(certificate: Certificate, shape: Sequence[int]) -> Layout:
-    """Return a row-major layout of a `shape` whose rows have the padding of a `certificate`.
-
-    >>> padded_layout(find_padding([np.arange(32) * 32], 32), (32, 32))
-    Layout((32, 32), (33, 1))
-    """
-    if certificate.row is None or not isinstance(certificate.remedy, int) or not shape or shape[-1] != certificate.row:
-        raise LayoutError(f"the padding was found for rows of {certificate.row} elements, got shape {tuple(shape)}")
-    strides, stride = [1], certificate.row + certificate.remedy
-    for extent in reversed(list(shape)[1:-1]):
-        strides.append(stride)
-        stride *= extent
-    return Layout(tuple(shape), tuple(reversed([*strides, stride][: len(shape)])))
-
-
 def _best_of(
     candidates: Iterable[Remedy],
     patterns: Sequence[Pattern],

@@ -72,6 +72,7 @@ def command(
     The exit status is 0 if there are no conflicts, or if --fix finds a remedy without any, and otherwise 1.
     """
     from ..analysis import bank_conflicts, conflicts_by_warp, find_remedy
+    from ..views import Fact
 
     check_picture_path(output)
     memory, stated = _read_memory(text, text_shape)
@@ -79,36 +80,26 @@ def command(
     options: dict[str, Any] = {"itemsize": itemsize or stated, "vector": vector, "instruction": instruction}
     report = bank_conflicts(memory, access, **options)
     warps = conflicts_by_warp(memory, access, **options)
-    remedy = find_remedy(memory, access, **options) if fix and not report.conflict_free else None
-    fixed = None if remedy is None else remedy.apply(memory)
-
-    from ..views import Fact
-
-    number = max(range(len(warps)), key=lambda k: warps[k].excess)
-    scene = _draw(warps[number])
-    title = f"bank conflicts of warp {number}, the worst of {len(warps)}" if len(warps) > 1 else scene.title
-    own = [Fact("memory", str(memory)), *([] if threads is None else [Fact("threads", shorten(threads))])]
-    facts = [*own, *scene.facts, *_list_warps(report, warps)]
-    facts += [] if remedy is None else _list_remedy(remedy, fixed, memory)
-    panels = [*scene.panels]
-    if fixed is not None:
-        after = _draw(conflicts_by_warp(fixed, access, **options)[number])
-        panels.append(replace(after.panels[0], title="with the remedy"))
+    worst = max(range(len(warps)), key=lambda number: warps[number].excess)
+    scene = _draw(warps[worst])
+    facts = [Fact("memory", str(memory)), *([] if threads is None else [Fact("threads", shorten(threads))])]
+    facts += [*scene.facts, *_list_warps(report, warps)]
+    data = {"layout": str(memory), "threads": threads, **options, "itemsize": itemsize or stated or 4}
+    data |= {**_report_data(report), "assumption": report.assumption, "warps": list(map(_report_data, warps))}
+    data |= {"collisions": list(map(str, report.collisions)), "remedy": None}
+    panels, is_free = list(scene.panels), report.conflict_free
+    if fix and not is_free:
+        remedy = find_remedy(memory, access, **options)
+        fixed, is_free = remedy.apply(memory), remedy.is_conflict_free
+        facts += _list_remedy(remedy, fixed, memory)
+        data["remedy"] = _remedy_data(remedy, fixed)
+        if fixed is not None:
+            after = _draw(conflicts_by_warp(fixed, access, **options)[worst])
+            panels.append(replace(after.panels[0], title="with the remedy"))
+    title = scene.title if len(warps) == 1 else f"bank conflicts of warp {worst}, the worst of {len(warps)}"
     scene = replace(scene, title=title, panels=tuple(panels), facts=tuple(facts))
     if output is not None:
         save_picture(scene, output)
-    data = {
-        "layout": str(memory),
-        "threads": threads,
-        **options,
-        "itemsize": itemsize or stated or 4,
-        **_report_data(report),
-        "assumption": report.assumption,
-        "warps": [_report_data(each) for each in warps],
-        "collisions": [str(clash) for clash in report.collisions],
-        "remedy": None if remedy is None else _remedy_data(remedy, fixed),
-    }
-    is_free = report.conflict_free or (remedy is not None and remedy.is_conflict_free)
     written = "" if output is None else f"\nwrote {output}"
     return Answer(lambda: picture_text(scene) + written, data, ExitCode.OK if is_free else ExitCode.NO)
 
@@ -131,11 +122,10 @@ def _read_memory(text: str, shape: tuple[int, ...] | None) -> tuple[LayoutLike, 
 def _read_threads(text: str, memory: LayoutLike) -> LayoutLike | Linear:
     """Return the layout of the threads that a text describes; one without a shape is for that of the memory."""
     from ..layout import LayoutLike, Linear, product_each
-    from ..notation import ParsedText
     from ..notation.parsing import parse_with_spare_shape
 
     parsed = parse_with_spare_shape(read_text(text), product_each(memory.shape))
-    layout = parsed.layout if isinstance(parsed, ParsedText) else parsed
+    layout = getattr(parsed, "layout", parsed)
     if not isinstance(layout, (LayoutLike, Linear)):
         raise click.UsageError(
             f"--threads {shorten(text)} is not a layout from threads to coordinates; write it as 32:1"
@@ -156,14 +146,13 @@ def _list_warps(report: BankReport, warps: tuple[BankReport, ...]) -> Iterator[F
     """Yield the conflicts of each warp, if there are several."""
     from ..views import Fact
 
-    if len(warps) == 1:
-        return
-    for number, warp in enumerate(warps[:_MAX_WARPS]):
-        counted = f"{warp.wavefronts} wavefronts in {count_of(warp.instructions, 'instruction')}"
-        yield Fact(f"warp {number}", f"{replace(warp, assumption='')}, {counted}", _judge(warp.conflict_free))
-    clashing = sum([not warp.conflict_free for warp in warps])
-    counted = f"{report.wavefronts} wavefronts, without conflicts {report.ideal}"
-    yield Fact("all warps", f"{clashing} of {len(warps)} with conflicts, {counted}")
+    if len(warps) > 1:
+        for number, warp in enumerate(warps[:_MAX_WARPS]):
+            counted = f"{warp.wavefronts} wavefronts in {count_of(warp.instructions, 'instruction')}"
+            yield Fact(f"warp {number}", f"{replace(warp, assumption='')}, {counted}", _judge(warp.conflict_free))
+        clashing = sum([not warp.conflict_free for warp in warps])
+        counted = f"{report.wavefronts} wavefronts, without conflicts {report.ideal}"
+        yield Fact("all warps", f"{clashing} of {len(warps)} with conflicts, {counted}")
 
 
 def _list_remedy(remedy: Certificate, fixed: LayoutLike | None, memory: LayoutLike) -> Iterator[Fact]:

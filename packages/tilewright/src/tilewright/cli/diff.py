@@ -150,18 +150,13 @@ def _compare_layouts(a: LayoutLike | None, b: LayoutLike | None) -> tuple[bool |
         return None, f"not compared: more than {MAX_COMPARED} elements"
     if functionally_equal(a, b):
         return True, "the same: every index has the same offset"
-    extents = product_each(a.shape)
-    if (
-        a.size > MAX_COMPARED
-        or a.axes
-        or b.axes
-        or a.is_replicated
-        or b.is_replicated
-        or extents != product_each(b.shape)
-    ):
+    numbers, extents = np.arange(min(a.size, MAX_COMPARED)), product_each(a.shape)
+    if any(side.axes or side.is_replicated for side in (a, b)) or extents != product_each(b.shape):
         return False, "different"
-    numbers = np.arange(a.size)
-    first = int(np.argmax((a(numbers) != b(numbers)) | (a.valid(numbers) != b.valid(numbers))))
+    unequal = (a(numbers) != b(numbers)) | (a.valid(numbers) != b.valid(numbers))
+    if not unequal.any():
+        return False, f"different, after the first {MAX_COMPARED} elements"
+    first = int(np.argmax(unequal))
     return False, f"different, first at {index_to_coordinate(first, extents)}: offsets {a(first)} and {b(first)}"
 
 
