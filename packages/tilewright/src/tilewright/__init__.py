@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         views,
     )
     from .analysis import atoms
-    from .conversion import check_cache, convert, diff, fit, prepare, verify
+    from .conversion import capacity, check_cache, convert, diff, fit, prepare, verify
     from .copying import Placement, copy, pack, plan_copy, tilize, unpack, untilize
     from .errors import (
         DeviceError,
@@ -132,7 +132,7 @@ _LAZY_NAMES = {
         "atoms",
     ),
     "conversion": (
-        "check_cache", "convert", "diff", "fit", "prepare", "verify",
+        "capacity", "check_cache", "convert", "diff", "fit", "prepare", "verify",
     ),
     "copying": (
         "Placement", "copy", "pack", "plan_copy", "tilize", "unpack", "untilize",
@@ -173,7 +173,7 @@ __all__ = [
     "DeviceError", "FileFormatError", "FormatError", "KernelError", "Layout", "LayoutError", "Linear", "MemoryConfig",
     "MemoryConfigError", "NdShardSpec", "OutOfMemory", "Pipeline", "Place", "Placement", "ShardSpec", "Swizzle",
     "Tensor", "TensorSpec", "Tile", "TileTensor", "Tiler", "TilewrightError", "TransferError", "addr", "atoms",
-    "bank", "block_sharded", "blocked_product", "cast", "check_cache", "coalesce", "col_major", "complement",
+    "bank", "block_sharded", "blocked_product", "capacity", "cast", "check_cache", "coalesce", "col_major", "complement",
     "compose", "convert", "copy", "core", "device", "diff", "explain", "explain_error", "fit", "flatten", "format_of",
     "from_bytes", "functionally_equal", "height_sharded", "inspect", "interleaved", "is_bijective", "is_contiguous",
     "is_injective", "lane", "left_inverse", "logical_divide", "logical_product", "nd_sharded", "open_tensors", "pack",

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .capacity import answer_capacity, answer_machines
 from .console import Answer, CommandError, ExitCode, check_input_path, shorten, wrap_lines
 from .options import (
     CHIP_OPTIONS,
+    FORMAT,
     MACHINE,
     PLACEMENT_OPTIONS,
     SIZE,
@@ -25,7 +27,7 @@ from .options import (
     stated_by_file,
     typed_options,
 )
-from .program import follow_links_option, refuse_options, verb
+from .program import follow_links_option, option_in, refuse_options, verb
 from .subjects import TEXT, is_text, names_file, parse_subject, read_text
 
 if TYPE_CHECKING:
@@ -34,24 +36,41 @@ if TYPE_CHECKING:
     from ..memory import Fit
 
 
+_model_option = option_in("Models")
+
+
 @verb("fit")
 @click.argument("tensors", nargs=-1, required=True, metavar="SHAPE[:NAME=VALUE]|FILE|TEXT...", type=TEXT)
-@click.option("--for", "machine", type=MACHINE, help="Fit the weight cache of a checkpoint for N150, N300, T3K ...")
-@click.option("--optimizations", metavar="MODE", help="With --for: performance, accuracy, or a JSON file of formats.")
+@_model_option("--for", "machine", type=MACHINE, help="Fit a model on this machine: N150, N300, T3K ...")
+@_model_option("--machines", is_flag=True, help="Fit a model on every machine.")
+@_model_option("--users", type=click.IntRange(1), metavar="N", help="Users served at a time. [1]")
+@_model_option("--context", type=click.IntRange(1), metavar="N", help="Most tokens of one user. [as the model can]")
+@_model_option("--tokens", type=click.IntRange(1), metavar="N", help="Tokens that all users of a replica share.")
+@_model_option("--replicas", type=click.IntRange(1), metavar="N", help="Copies of the model on the machine. [1]")
+@_model_option("--block-size", type=click.IntRange(1), metavar="N", help="Tokens of a block of the KV cache. [64]")
+@_model_option("--kv-dtype", type=FORMAT, help="Number format of the KV cache. [as the recipe says]")
+@_model_option("--optimizations", metavar="MODE", help="performance, accuracy, or a JSON file of formats.")
+@_model_option(
+    "--solve", type=click.Choice(["users", "context", "precision"]), help="Find the most of these that fits."
+)
+@_model_option("--explain", is_flag=True, help="Draw the stack of a bank, and list what would change the answer.")
 @click.option("--cb", type=SIZE, multiple=True, help="Circular buffer of each core; may be repeated.")
 @click.option("--l1-small", type=SIZE, default=0, help="L1 reserved for small buffers.")
-@click.option("--trace-region", type=SIZE, default=0, help="DRAM reserved for traces.")
+@click.option("--trace-region", type=SIZE, help="DRAM reserved for traces. [0, or 50000000 for a model]")
 @follow_links_option
 @spec_options
 def command(
     tensors: tuple[str, ...],
     machine: str | None,
-    optimizations: str | None,
+    machines: bool,
+    solve: str | None,
+    explain: bool,
     cb: tuple[int, ...],
     l1_small: int,
-    trace_region: int,
+    trace_region: int | None,
     follow_links: bool,
     options: SpecOptions,
+    **question: Any,
 ) -> Answer:
     """Check whether tensors fit on a chip together with circular buffers; if not, explain why, and suggest a fit.
 
@@ -62,25 +81,30 @@ def command(
     tilewright fit 4096x4096:buffer=l1 1x4096:dtype=float32 --layout tile \\
         --cb 256KiB
     tilewright fit converted/ --cb 256KiB
-    tilewright fit Llama-3.1-8B-Instruct --for N300
+    tilewright fit Llama-3.1-8B-Instruct --for N300 --users 32
+    tilewright fit config.json --machines --context 32768
 
     A file or directory stands for all its tensors, placed according to the file, otherwise to the options. Of tensors
-    that a mesh of devices shares, each device holds its part. With --for, the weight cache that prepare would write
-    is checked, for each device of the machine: weights only. KV cache and activations need memory as well.
+    that a mesh of devices shares, each device holds its part.
+
+    With --for, a model is counted as it is served: weights as prepare places them, KV cache, tables and the region for
+    traces, on each device of the machine. MODEL is a checkpoint, a GGUF file, or a config.json alone. What is not
+    counted, such as activations, is said.
     The exit status is 0 if everything fits, and 1 if it does not.
     """
     tensors = tuple([read_text(tensor) for tensor in tensors])
-    reserved = (list(cb), l1_small, trace_region)
-    if machine is not None:
-        from ..conversion import fit
-
-        if len(tensors) != 1:
-            raise click.UsageError(f"--for takes one checkpoint, got {len(tensors)} arguments")
-        refuse_options([*PLACEMENT_OPTIONS, "follow_links"], "with --for, which places the tensors itself")
-        choices: dict[str, Any] = {} if optimizations is None else {"optimizations": optimizations}
-        return _build_answer(fit(tensors[0], None, *reserved, machine=machine, **choices))
-    if optimizations is not None:
-        raise click.UsageError("--optimizations needs --for, such as --for N300")
+    if machine is not None or machines:
+        if len(tensors) != 1 or (machine is not None and machines):
+            raise click.UsageError("--for or --machines takes one checkpoint, or config.json, and not the other one")
+        refuse_options([*PLACEMENT_OPTIONS, "follow_links", "cb", "l1_small"], "on a model, which is served from DRAM")
+        question = {name: value for name, value in question.items() if value is not None}
+        question |= {} if trace_region is None else {"trace_region_size": trace_region}
+        if machine is None:
+            refuse_options(["solve", "explain"], "with --machines; name one with --for")
+            return answer_machines(tensors[0], question)
+        return answer_capacity(tensors[0], machine, solve, explain, question)
+    refuse_options([*question, "solve", "explain"], "without --for, such as --for N300")
+    reserved = (list(cb), l1_small, trace_region or 0)
     from ..conversion import common_mesh, fit_device
 
     if not any(map(names_file, tensors)):

@@ -13,6 +13,7 @@ from .cache_folder import (
     prepare,
     retarget_cache,
 )
+from .capacity import Capacity, Demand, capacity, list_machines, solve_precision
 from .comparison import Comparison, Difference, HiddenError, TensorComparison, Tolerance
 from .plan import ConversionItem, ConversionPlan, ItemExplanation, Piece, format_box, plan_conversion
 from .recipe import Optimizations, Recipe, recipe_names
@@ -25,9 +26,11 @@ from .verification import Verdict, VerifyReport, verify
 __all__ = [
     "CacheProblem",
     "CacheReport",
+    "Capacity",
     "Comparison",
     "ConversionPlan",
     "ConversionReport",
+    "Demand",
     "DescriptionComparison",
     "Difference",
     "HiddenError",
@@ -40,10 +43,12 @@ __all__ = [
     "Tolerance",
     "Verdict",
     "VerifyReport",
+    "capacity",
     "check_cache",
     "convert",
     "diff",
     "fit",
+    "list_machines",
     "plan_cache",
     "plan_conversion",
     "plan_retarget",
@@ -51,5 +56,6 @@ __all__ = [
     "recipe_names",
     "retarget_cache",
     "run_plan",
+    "solve_precision",
     "verify",
 ]

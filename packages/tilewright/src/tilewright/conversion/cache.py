@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -334,7 +335,7 @@ class Checkpoint:
     """The facts about a checkpoint that a recipe needs: the user's spelling, its config.json, and its tensors.
 
     `tensors` are assemblies of one source each, and `formats` their number formats; those without one are `unread`.
-    `notes` are about the checkpoint itself.
+    `notes` are about the checkpoint itself. Without `has_tensors`, only `config` is known.
     """
 
     spelling: str
@@ -343,6 +344,16 @@ class Checkpoint:
     formats: Mapping[str, Format]
     unread: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    has_tensors: bool = True
+
+    @classmethod
+    def of_config(cls, spelling: str, config: Mapping[str, Any]) -> Checkpoint:
+        """Return a checkpoint of which only the config.json is known, which implies the shapes of weights.
+
+        >>> Checkpoint.of_config("model", {}).has_tensors
+        False
+        """
+        return cls(spelling, config, {}, defaultdict(lambda: format_of("bfloat16")), has_tensors=False)
 
     @classmethod
     def of(cls, spelling: str, model: NamedModel, notes: Iterable[str] = ()) -> Checkpoint:
@@ -451,7 +462,7 @@ class WeightCache:
         self.run = RecipeRun(
             self.recipe,
             checkpoint.config,
-            checkpoint.tensors,
+            checkpoint.tensors if checkpoint.has_tensors else None,
             Choices(
                 device=self.machine.name,
                 rows=self.machine.mesh[0],
@@ -703,11 +714,16 @@ def _have_same_bytes(a: StoredTensor, b: StoredTensor) -> bool:
     return True
 
 
-def _read_config(source: FilePath) -> Mapping[str, Any] | None:
-    """Return the config.json of a checkpoint, None if there is none; behind a URL, the one beside its tensors."""
+def read_config(source: FilePath) -> Mapping[str, Any] | None:
+    """Return the config.json of a checkpoint, or the one that is given; None if there is none.
+
+    Behind a URL, it is the one beside the tensors.
+    """
     try:
         if is_url(source):
             file = open_model_file(os.fspath(source)).open_beside("config.json")
+        elif as_path(source).suffix == ".json":
+            file = SourceFile(source)
         else:
             file = SourceFile(find_checkpoint_folder(as_path(source)) / "config.json")
     except (FileNotFoundError, NotADirectoryError):
@@ -732,7 +748,7 @@ def _may_be_gguf(source: FilePath) -> bool:
     return path.suffix == ".gguf" or any(path.glob("*.gguf"))
 
 
-def _spell_checkpoint(source: FilePath) -> str:
+def spell_checkpoint(source: FilePath) -> str:
     """Return the user's spelling of a checkpoint; owner/model for a checkpoint of the hub."""
     text = os.fspath(source)
     if remote := _HUB_URL.fullmatch(text):
@@ -749,7 +765,7 @@ def open_checkpoint(
     A model of no family of the `recipe` is refused by its config.json, before any tensor is looked at.
     """
     as_path(source)
-    config = None if _may_be_gguf(source) else _read_config(source)
+    config = None if _may_be_gguf(source) else read_config(source)
     if config is not None:
         find_family(Recipe.load(recipe), config)
         _refuse_adapter(source)
@@ -758,7 +774,7 @@ def open_checkpoint(
         model = name_gguf_model(tensors.metadata, tensors)
         if "vocab_size" not in model.config:
             raise FileFormatError(f"{source} has no tensor 'token_embd.weight'; use a file with all tensors")
-        return Checkpoint.of(model_spelling(_spell_checkpoint(source)), model, tensors.notes), model.tensors
+        return Checkpoint.of(model_spelling(spell_checkpoint(source)), model, tensors.notes), model.tensors
     for tensor in tensors.values():
         if isinstance(tensor, RefusedTensor):  # a weight; what has no number format for another reason may not be one
             raise FormatError(f"{tensor.name} cannot be read: {tensor.problem}")
@@ -768,7 +784,7 @@ def open_checkpoint(
     is_ignored = config.get("quantization_config") and not is_quantized
     notes = ["config.json has a quantization_config, but no tensor is quantised: it is not used"] if is_ignored else []
     model = NamedModel(config, tensors, {}, tuple(notes))
-    return Checkpoint.of(_spell_checkpoint(source), model, tensors.notes), tensors
+    return Checkpoint.of(spell_checkpoint(source), model, tensors.notes), tensors
 
 
 def model_name(source: FilePath) -> str:

@@ -27,6 +27,13 @@ from .recipe import (
 from .recipe_logic import Choices
 from .rules import ExpressionError, evaluate
 
+# Weights that not all models have: the pattern of their keys, the types of models that have them, and a field of
+# config.json that announces them.
+_OPTIONAL_WEIGHTS = (
+    (r"attention\.w[qkv]\.bias$", ("qwen2",), "attention_bias"),
+    (r"attention\.[qk]_norm\.weight$", ("qwen3",), "use_qk_norm"),
+    (r"\.(pre|post)_feedforward_layernorm\.weight$", ("gemma2",), ""),
+)
 _PLACEHOLDER_MODEL = "model"  # the name that layers go by which a decoder config does not list
 
 
@@ -67,7 +74,7 @@ class RecipeRun:
     Args:
         recipe: the recipe.
         config: the checkpoint's config.json.
-        tensors: the tensors of the checkpoint, by name.
+        tensors: the tensors of the checkpoint, by name; None if only config.json is known, which implies their shapes.
         choices: the choices of the user and the machine.
         optimizations: the number formats that the user chose.
     """
@@ -76,11 +83,12 @@ class RecipeRun:
         self,
         recipe: Recipe,
         config: Mapping[str, Any],
-        tensors: Mapping[str, Assembly],
+        tensors: Mapping[str, Assembly] | None,
         choices: Choices,
         optimizations: Optimizations,
     ) -> None:
-        self.recipe, self.config, self.tensors, self.optimizations = recipe, config, tensors, optimizations
+        self.recipe, self.config, self.tensors, self.optimizations = recipe, config, tensors or {}, optimizations
+        self._is_implied = tensors is None
         self.family = find_family(recipe, config)
         self._weights: dict[str, Assembly] = {}
         self._last_tensor = ""  # that an expression asked for, for messages
@@ -180,10 +188,22 @@ class RecipeRun:
         for pattern, expression in reversed(self._patterns):
             if (match := pattern.fullmatch(key)) is not None:
                 self._used[key] = expression.text
+                if self._is_implied and key not in self._weights:
+                    self._weights[key] = self._imply_weight(key)
                 if key not in self._weights:
                     self._weights[key] = self._check_shape(key, self._make_weight(key, expression, _numbers(match)))
                 return self._weights[key]
         raise MissingTensorError(f"family {self.family.name} has no weight {key!r}, which {self._places[-1]} needs")
+
+    def _imply_weight(self, key: str) -> Assembly:
+        """Return a weight of the shape that config.json implies, if transformers gives one to such a model."""
+        for pattern, model_types, field in _OPTIONAL_WEIGHTS:
+            if re.search(pattern, key) and not (self.config["model_type"] in model_types or self.config.get(field)):
+                raise MissingTensorError(f"a model of type {self.config['model_type']} has no {key}")
+        shape = self._expected_shape(key)
+        if shape is None:
+            raise MissingTensorError(f"config.json does not imply the shape of {key}")
+        return Assembly.of(key, shape)
 
     def _make_weight(self, key: str, expression: Expression, numbers: dict[str, int]) -> Assembly:
         self._last_tensor = ""
@@ -226,6 +246,8 @@ class RecipeRun:
 
     def _check_layers(self) -> None:
         """Raise if a weight that one layer has is missing in another: it was lost, and the model is not complete."""
+        if self._is_implied:
+            return
         if self.names.get("layers", 0) > len(self.tensors):  # not to look for very many
             raise FormatError(
                 f"config.json says that the model has {self.names['layers']} layers, but the checkpoint has"

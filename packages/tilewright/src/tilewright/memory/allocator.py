@@ -416,7 +416,10 @@ class Fit:
     def __str__(self) -> str:
         devices = f", on each of {prod(self.mesh)} devices ({format_extents(self.mesh)})" if self.mesh else ""
         scope = f", {self.scope}" if self.scope else ""
-        lines = [f"{'fits' if self.fits else 'does not fit'} {self.chip.name}{devices}{scope}"]
+        verdict = "fits" if self.fits else "does not fit"
+        if self.scope:  # which is not the whole
+            verdict = "space enough on" if self.fits else "too little space on"
+        lines = [f"{verdict} {self.chip.name}{devices}{scope}"]
         lines += [f"note: {note}" for note in self.notes]
         lines += self._summarize() if len(self.tensors) > _MAX_LISTED else map(str, self.tensors)
         for view in self.memories:

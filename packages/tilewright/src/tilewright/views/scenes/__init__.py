@@ -22,6 +22,7 @@ SceneFunction = Callable[..., Scene]
 SCENES = {
     "analysis.BankReport": "threads.bank_scene",
     "analysis.MatrixAtom": "threads.atom_scene",
+    "conversion.Capacity": "memory_maps.capacity_scene",
     "conversion.Comparison": "tensors.comparisons_scene",
     "conversion.ItemExplanation": "meshes.assembly_scene",
     "conversion.TensorComparison": "tensors.comparison_scene",

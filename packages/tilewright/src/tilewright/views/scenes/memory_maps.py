@@ -5,11 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..._text import count_of
+from ...conversion import Capacity
 from ...errors import LayoutError
 from ...files import Inspection
 from ...memory import Allocation, Allocator, BufferType, Device, MemoryView
@@ -67,6 +70,27 @@ def memory_scene(
         tuple([replace(fact, name=prefix + fact.name) for prefix, (_, facts, _) in drawn for fact in facts]),
         " ".join([prefix + note for prefix, (_, _, note) in drawn if note]),
     )
+
+
+@scene_function
+def capacity_scene(report: Capacity, *, side: int = MAX_SIDE, **options: Unpack[SceneOptions]) -> Scene:
+    """Return the stack of a bank of DRAM: what of it a model takes, by kind.
+
+    `side` is the most tracks that are drawn; `options` are the common scene options.
+
+    >>> import tilewright as tw
+    >>> from tilewright.conversion import capacity
+    >>> weight = tw.TensorSpec((1, 1, 4096, 4096), "bfloat8_b", "tile", memory="dram")
+    >>> [span.label for span in capacity_scene(capacity([(weight, 200)], "N150")).panels[0].spans]
+    ['weights', 'free']
+    """
+    allocator, names = report.stack()
+    scene = memory_scene(allocator, buffer_type="dram", names=names, whole=True, side=side)
+    panels = tuple([replace(panel, title="what each bank holds") for panel in scene.panels])
+    verdict = str(report).partition("\n")[0]
+    sizes = [Fact(kind, f"{size} bytes of each bank") for kind, size in report.by_kind().items()]
+    facts = (*sizes, Fact("verdict", verdict, "good" if report.fits else "bad"))
+    return Scene(f"DRAM of {report.machine}, each of {count_of(prod(report.mesh), 'device')}", panels, facts)
 
 
 def _draw_memory(
