@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`capacity`: against what the real ttnn allocated until it refused, and a public catalogue of models that are served."""
+"""`capacity`: against what the real ttnn allocated until it refused, and a catalogue of models that are served."""
 
 import dataclasses
 import json

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .capacity import answer_capacity, answer_machines
 from .console import Answer, CommandError, ExitCode, check_input_path, shorten, wrap_lines
+from .model_capacity import answer_capacity, answer_machines
 from .options import (
     CHIP_OPTIONS,
     FORMAT,

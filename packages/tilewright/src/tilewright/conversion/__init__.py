@@ -13,8 +13,8 @@ from .cache_folder import (
     prepare,
     retarget_cache,
 )
-from .capacity import Capacity, Demand, capacity, list_machines, solve_precision
 from .comparison import Comparison, Difference, HiddenError, TensorComparison, Tolerance
+from .model_capacity import Capacity, Demand, capacity, list_machines, solve_precision
 from .plan import ConversionItem, ConversionPlan, ItemExplanation, Piece, format_box, plan_conversion
 from .recipe import Optimizations, Recipe, recipe_names
 from .rules import Rules, Settings

@@ -538,8 +538,8 @@ def _find_machine(name: str, recipe: Recipe, replicas: int = 1) -> Machine:
         if same and not rest and prod(machine.mesh) == devices:
             return machine
     raise FormatError(
-        f"{whole.name} has {count_of(prod(whole.mesh), 'device')}, which {replicas} replicas cannot share as machines that"
-        " the recipe knows; use another number of replicas"
+        f"{whole.name} has {count_of(prod(whole.mesh), 'device')}, which {replicas} replicas cannot share as machines"
+        " that the recipe knows; use another number of replicas"
     )
 
 

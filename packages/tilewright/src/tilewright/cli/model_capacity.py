@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tilewright fit MODEL --for MACHINE`: whether a model fits with its users, which machine it fits, and what to change."""
+"""`tilewright fit MODEL --for MACHINE`: whether a model fits with its users, and what to change if it does not."""
 
 from __future__ import annotations
 
