@@ -94,7 +94,7 @@ def test_the_sum_of_all_tensors_is_what_the_banks_hold(tmp_path):
 def test_what_a_cache_leaves_out_is_said_with_its_size(tmp_path):
     source = write_model(tmp_path / "Llama-3.2-1B", weights={"score.weight": numbers(2, 256)})
     assert "score.weight" in tw.fit(source, machine="N300").notes[0]
-    assert "note: unused: score.weight: " in invoke("fit", str(source), "--for", "N300").stdout
+    assert "note      unused: score.weight: " in invoke("fit", str(source), "--for", "N300").stdout
 
 
 def test_machines_are_completed():
@@ -152,25 +152,26 @@ def test_the_command(tmp_path, monkeypatch):
         return done.exit_code, done.stdout + done.stderr
 
     status, said = ask("fit", "Llama-3.1-8B-Instruct", "--for", "N300")
-    verdict = "fits wormhole_n300, on each of 2 devices (1 x 2), weights only: KV cache and activations are not counted"
     assert status == 0
-    assert " ".join(said.split()).startswith(verdict)
-    assert " left" in said
+    assert said.startswith("fits N300, each of 2 devices with 1 user: ")
+    assert " ".join(said.split()).endswith("vision and sound are not counted")
+    assert all(len(line) <= 80 for line in said.splitlines())
     status, said = ask("fit", "Llama-3.1-8B-Instruct")
     assert status == 1
     assert all(len(line) <= 80 for line in said.splitlines())
     assert "alternatives for all tensors together:" in said
     status, said = ask("prepare", "Llama-3.1-8B-Instruct", "--for", "N150", "--dry-run")
     assert status == 0
-    assert "fits wormhole_n150, weights only: KV cache and" in said
+    assert "space enough on wormhole_n150, weights only: KV cache and" in said
+    assert "fits" not in said
     data = json.loads(ask("prepare", "Llama-3.1-8B-Instruct", "--for", "N150", "--dry-run", "--json")[1])
     assert (data["fit"]["fits"], data["fit"]["scope"][:12], data["fit"]["notes"]) == (True, "weights only", [])
     assert len(data["fit"]["tensors"]) == len(data["tensors"])
     for arguments, message in (
-        (["Llama-3.1-8B-Instruct", "--for", "N300", "--dtype", "float32"], "--dtype has no effect with --for"),
+        (["Llama-3.1-8B-Instruct", "--for", "N300", "--dtype", "float32"], "--dtype has no effect on a model"),
         (["Llama-3.1-8B-Instruct", "--for", "N3000"], "unknown machine 'N3000'"),
-        (["Llama-3.1-8B-Instruct", "4x4", "--for", "N300"], "--for takes one checkpoint"),
-        (["4x4", "--optimizations", "accuracy"], "--optimizations needs --for"),
+        (["Llama-3.1-8B-Instruct", "4x4", "--for", "N300"], "--for or --machines takes one checkpoint"),
+        (["4x4", "--optimizations", "accuracy"], "--optimizations has no effect without --for"),
     ):
         status, said = ask("fit", *arguments)
         assert status == 2

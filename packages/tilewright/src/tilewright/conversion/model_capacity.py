@@ -112,7 +112,7 @@ class Capacity(Drawable):
 
     >>> spec = TensorSpec((1, 8, 64, 128), "bfloat8_b", "tile", chip="n150")
     >>> capacity([], "N150", cache=spec, cache_count=64).largest
-    2877
+    2888
     """
 
     machine: str
@@ -253,7 +253,7 @@ class Capacity(Drawable):
 
         >>> spec = TensorSpec((1, 8, 64, 128), "bfloat16", "tile", chip="n150")
         >>> next(capacity([], "N150", cache=spec, cache_count=64, blocks=2000).changes())
-        'KV cache in bfloat8_b: 708796416 instead of 1334181888 bytes of each bank'
+        'KV cache in bfloat8_b: 742764544 instead of 1398145024 bytes of each bank'
         """
         if self.fits:
             return
@@ -564,9 +564,8 @@ def _weights(
         count = 1 if file.layer is None else counts[file.layer]
         old = demands.get(key, Demand("weights", *key, 0, "", source))
         demands[key] = replace(old, count=old.count + count)
-    notes = list(checkpoint.notes)
-    if not checkpoint.has_tensors:
-        notes.append("only config.json is known: weights have the shapes that it implies")
+    notes = ["only config.json is known: weights have the shapes that it implies"]
+    notes = [*cache.describe_unused({})] if checkpoint.has_tensors else notes
     return list(demands.values()), notes, cache.run.formats(0).get("KV_CACHE", "bfloat8_b")
 
 
