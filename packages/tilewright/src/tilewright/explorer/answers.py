@@ -20,6 +20,7 @@ from ..views.scene import Scene, to_json
 from ..views.svg import to_svg
 from .form import BASES, MEMORIES, FieldError, FormFields, Tab, render_for_page
 from .layout_tab import describe_layout, layout_picture, list_layout_choices
+from .model_card import describe_model, list_model_choices
 from .reshard_tab import describe_reshard, draw_reshard, list_reshard_choices, play_reshard
 from .tensor_tab import (
     describe_core,
@@ -59,6 +60,7 @@ def list_choices(fields: FormFields) -> dict[str, Any]:
         "dispatch": ["fast", "slow"],
         "scheme": list(SCHEMES),
         "base": list(BASES),
+        **list_model_choices(),
         **list_reshard_choices(),
         **list_layout_choices(),
         **({} if (tab := _find_kernel_tab()) is None else tab.choices()),
@@ -84,6 +86,7 @@ ANSWERS: dict[str, Callable[[FormFields], dict[str, Any]]] = {
     "placement": describe_placement,
     "element": describe_element,
     "core": describe_core,
+    "model": describe_model,
     "reshard": describe_reshard,
     "play": play_reshard,
     "layout": describe_layout,

@@ -7,6 +7,7 @@ import { announce, card, make } from "./dom.js";
 import { exports } from "./exporting.js";
 import { SpecForm } from "./fields.js";
 import { bankContents } from "./bank_contents.js";
+import { ModelCard } from "./model.js";
 import { Motion } from "./motion.js";
 import { scene } from "./pictures.js";
 import { about, unanswered, verdict } from "./verdict.js";
@@ -26,6 +27,7 @@ export class Side {
     this.form = new SpecForm(name, words, choices, () => this.later());
     this.chain = new Chain(name, words.at ?? "", (where) => { this.where = where; this.later("element"); });
     this.motion = new Motion(name, words, choices, () => this.form.words(), () => this.later("motion"));
+    this.model = new ModelCard(words, choices, () => changed(this));
     this.fit = make("div");
     this.about = make("div");
     this.bankContents = make("div");
@@ -33,7 +35,7 @@ export class Side {
     this.placement = card("Placement");
     this.memory = card("Memory map");
     this.results = make("div", { class: "results empty", tabindex: "-1" },
-      this.fit, this.mesh, this.placement, this.bankContents, this.chain.element, this.memory, this.motion.element, this.about);
+      this.fit, this.mesh, this.placement, this.bankContents, this.chain.element, this.memory, this.motion.element, this.about, this.model.element);
     this.element = make("section", { class: "side", "aria-label": `Spec ${name}` }, this.form.element, this.results);
   }
 
@@ -41,7 +43,7 @@ export class Side {
   words() {
     const motion = Object.fromEntries(Object.entries(this.motion.words()).filter(([name, value]) => !(name === "times" && value === "2x3x2") && !(name === "scheme" && value === "double")));
     const { base, ...form } = this.form.words();
-    return { ...form, ...(base === "decimal" ? {} : { base }), ...motion, at: this.chosen ?? this.where.at ?? "", ...(this.holder ?? {}) };
+    return { ...form, ...(base === "decimal" ? {} : { base }), ...motion, ...this.model.words(), at: this.chosen ?? this.where.at ?? "", ...(this.holder ?? {}) };
   }
 
   /** Take it off the page, and forget what was asked. */
