@@ -13,16 +13,15 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate
+from itertools import product
 from math import prod
-from operator import mul
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._integers import ceil_div
-from .._text import TextCursor, format_extents
+from .._text import TextCursor
 from ..display import Drawable
 from ..errors import CoordinateError, FileFormatError, LayoutError
 from ..layout import MAX_DEPTH, Box, Layout, device, with_logical_shape
@@ -86,14 +85,11 @@ class DeviceSharding(Drawable):
     text: str = field(default="", repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        names = [name for name, _ in self.axes]
-        if len(set(names)) < len(names):
-            raise LayoutError(f"the axes of a mesh have different names, got {', '.join(names)}")
+        if len(dict(self.axes)) < len(self.axes):
+            raise LayoutError(f"the axes of a mesh have different names, got {self.axes}")
         count = _count_devices(self.mesh_shape)
         if self.numbers is not None and len(self.numbers) not in (count, 0):
-            raise LayoutError(
-                f"a mesh of {format_extents(self.mesh_shape, 'no axes')} has {count} devices, got {len(self.numbers)}"
-            )
+            raise LayoutError(f"a mesh of {self.mesh_shape} has {count} devices, got {len(self.numbers)}")
         for number, times in Counter(self.numbers).most_common(1):
             if times > 1:
                 raise LayoutError(f"a device is in a mesh once, but this text names device {number} {times} times")
@@ -146,7 +142,7 @@ class DeviceSharding(Drawable):
         """
         result: dict[Box, list[tuple[int, ...]]] = {}
         windows = self.windows(shape)
-        for at, part in zip(self._coordinates(np.arange(len(windows))), windows.values(), strict=True):
+        for at, part in zip(self._coordinates(), windows.values(), strict=True):
             box = Box.between(tuple([s.start for s in part]), tuple([s.stop for s in part]))
             result.setdefault(box, []).append(at)
         return result
@@ -170,10 +166,9 @@ class DeviceSharding(Drawable):
         strides: list[Any] = [prod(part[k + 1 :]) for k in range(len(part))]  # also those along the axis of devices
         for k, own in parts.items():
             if k is not None:
-                if self.is_nested and len(own) > 1 and extents[k] % _count_parts(own):
-                    parts_text = format_extents([piece.size for piece in own])
-                    raise LayoutError(f"no strides cut {extents[k]} elements into {parts_text}; use .windows(shape)")
                 modes[k] = (part[k], *[piece.size for piece in reversed(own)])
+                if self.is_nested and len(own) > 1 and extents[k] % _count_parts(own):
+                    raise LayoutError(f"no strides cut {extents[k]} into {modes[k][1:]} parts; use .windows(shape)")
                 strides[k] = (strides[k], *[apart[piece] @ device for piece in reversed(own)])
         copies = [(piece.size, apart[piece] @ device) for piece in parts.get(None, ())]
         laid_out = Layout(tuple(modes), tuple(strides), numbers[0] @ device, copies)
@@ -190,15 +185,12 @@ class DeviceSharding(Drawable):
         extents, at = self._extents(None), tuple(coordinate)
         if len(at) != len(extents) or not all(0 <= c < n for c, n in zip(at, extents, strict=True)):
             raise CoordinateError(f"coordinate {at} is outside shape {list(extents)}")
-        holds, inside = np.full(len(self.devices), True), list[int]()
-        for c, (parts, index) in zip(at, self._parts(None), strict=True):
-            number = next(k for k, part in enumerate(parts) if part.start <= c < part.stop)
-            holds &= index == number
-            inside.append(c - parts[number].start)
-        places = np.flatnonzero(holds)
-        coordinates = zip(places.tolist(), self._coordinates(places), strict=True)
-        holders = tuple([(self.devices[place], where, tuple(inside)) for place, where in coordinates])
-        return TileExplanation(extents, self.mesh_shape or (1,), at, holders, "device")
+        holders = [
+            (number, where, tuple([c - s.start for c, s in zip(at, part, strict=True)]))
+            for where, (number, part) in zip(self._coordinates(), self.windows().items(), strict=True)
+            if all(s.start <= c < s.stop for c, s in zip(at, part, strict=True))
+        ]
+        return TileExplanation(extents, self.mesh_shape or (1,), at, tuple(holders), "device")
 
     def __str__(self) -> str:
         return self.text or repr(self)
@@ -210,8 +202,7 @@ class DeviceSharding(Drawable):
         extents = tuple([int(n) for n in ((self.shape or ()) if shape is None else shape)])
         rank = max([self.rank, *[k + 1 if k >= 0 else -k for k, *_ in self.cuts]])
         if len(extents) < rank or (len(extents) > rank and not self.is_prefix):
-            least = "at least " if self.is_prefix else ""
-            raise LayoutError(f"this sharding is for tensors of rank {least}{rank}, got shape {list(extents)}")
+            raise LayoutError(f"this sharding is for tensors of rank {rank}{' or more' * self.is_prefix}, got shape {list(extents)}")
         if min(extents, default=0) < 0:
             raise LayoutError(f"an extent is at least 0, got shape {list(extents)}")
         return extents
@@ -219,17 +210,16 @@ class DeviceSharding(Drawable):
     def _pieces(self) -> list[_Piece]:
         """Return the axes of the mesh, cut into pieces: those of the cuts, and between them those with copies."""
         pieces = []
-        own: dict[str, list[tuple[int, Cut]]] = {name: [] for name, _ in self.axes}
-        for order, cut in enumerate(self.cuts):
-            if cut.axis not in own:
-                raise LayoutError(f"the mesh has no axis {cut.axis!r}, only {', '.join(own) or 'none'}")
-            own[cut.axis].append((order, cut))
+        for cut in self.cuts:
+            if cut.axis not in dict(self.axes):
+                raise LayoutError(f"the mesh has no axis {cut.axis!r}, only {', '.join(dict(self.axes)) or 'none'}")
         rest = prod(self.mesh_shape)
         for name, size in self.axes:
             rest, before = rest // size, 1
-            for order, cut in sorted(own[name], key=lambda pair: pair[1].before):
+            own = sorted([(cut.before, order, cut) for order, cut in enumerate(self.cuts) if cut.axis == name])
+            for _, order, cut in own:
                 after = cut.before * cut.size
-                if cut.before < before or (cut.size < 2 and len(own[name]) > 1):
+                if cut.before < before or (cut.size < 2 and len(own) > 1):
                     raise LayoutError(f"axis {name!r} of the mesh is used twice, but can cut one dimension once")
                 if cut.before % before or cut.size < 1 or size % after:
                     raise LayoutError(f"axis {name!r} of {size} devices has no part ({cut.before}){cut.size}")
@@ -256,11 +246,9 @@ class DeviceSharding(Drawable):
             index = index * piece.size + at // piece.stride % piece.size
         return index
 
-    def _coordinates(self, places: NDArray[np.int64]) -> Iterator[tuple[int, ...]]:
-        """Return the coordinates on the mesh of devices, from their places in its order."""
-        mesh_shape = self.mesh_shape or (1,)
-        axes = [places // prod(mesh_shape[k + 1 :]) % size for k, size in enumerate(mesh_shape)]
-        return zip(*[axis.tolist() for axis in axes], strict=True)
+    def _coordinates(self) -> Iterator[tuple[int, ...]]:
+        """Return the coordinates on the mesh of all devices, in its order."""
+        return product(*[range(size) for size in self.mesh_shape or (1,)])
 
     def _parts(self, shape: Sequence[int] | None) -> Iterator[tuple[list[slice], NDArray[np.int64]]]:
         """Yield for each dimension its parts, and the number of the part that each device has."""
@@ -311,11 +299,9 @@ _PREFIX = re.compile(r"(?:(?:[A-Za-z_][\w.]{0,60})?shardings?\s*[=:]\s*)?\"?", r
 _SEPARATOR = re.compile(r"\"?\s*[,;]?")
 _NAME = re.compile(r"\"([^\"\n]{1,100})\"|'([^'\n]{1,100})'|([A-Za-z_][\w.-]{0,99})", re.ASCII)
 _STATE = re.compile(r"(?:replicated|manual|unknown|unreduced)(?!\w)")
-_SUBGROUP = re.compile(r"replicated|manual|unreduced")
 _ATTRIBUTE = re.compile(r"(?=shard_as\s|shard_like\s|metadata\s*=)")
 _DEVICES = re.compile(r"\d{1,10}(?!\d)(?:\s*,\s*\d{1,10}(?!\d))*", re.ASCII)
-_DEVICE_IDS = re.compile(r",\s*device_ids\s*=\s*[\[(]")
-_CLOSING = re.compile(r"[\])]")
+_DEVICE_IDS = re.compile(r",\s*device_ids\s*=\s*([\[(])")
 _SYMBOL = re.compile(r"@[\w.$-]{1,100}", re.ASCII)
 _DICTIONARY = re.compile(r"\{(?=\s*[a-z]\w*\.\w+\s*=)", re.ASCII)
 _PART_OF_AXIS = re.compile(r":\s*\(\s*(\d{1,9})\s*\)\s*([1-9]\d{0,8})", re.ASCII)
@@ -323,12 +309,10 @@ _PRIORITY = re.compile(r"p(\d{1,9})(?!\w)", re.ASCII)
 _MODULES = r"(?:(?:jax|sharding|torch|distributed|tensor|device_mesh)\.){0,4}"
 _MESH = re.compile(rf"{_MODULES}(?:(?:Abstract|Device)?Mesh|make_mesh|init_device_mesh)\(|@ mesh:\s*\(")
 _MESH_KEYWORDS = ("device_ids", "axis_sizes", "axis_shapes", "axis_names", "mesh", "mesh_shape", "mesh_dim_names")
-_AXIS_OF_MESH = re.compile(r"(?=\d|\"[^\"\n]*\"\s*:|'[^'\n]*'\s*:)")
 _TYPE = re.compile(r"(['\"])\w*\1(?=\s*[,)])")  # of devices, as in DeviceMesh((2, 4), 'cuda')
-_ARRAY = re.compile(r"(?:np\.|numpy\.|torch\.)?(?:array|tensor)\(")
-_SPEC = re.compile(rf"{_MODULES}(?:P|PartitionSpec)\((?!\w+\))")
+_ARRAY = re.compile(r"(?=\[)|(?:(?:np|numpy|torch)\.)?(?:array|tensor)\(")
+_SPEC = re.compile(rf"{_MODULES}(?:P|PartitionSpec)\((?![a-z]\w*\))")
 _UNCONSTRAINED = re.compile(r"(?:(?:P|PartitionSpec)\.)?UNCONSTRAINED(?!\w)")
-_NONE = re.compile(r"None(?!\w)")
 _WRAPPER = re.compile(rf"{_MODULES}(?:NamedSharding|GSPMDSharding|DTensor(?:Spec)?|Spec)\(")
 _KEYWORD = re.compile(r"([A-Za-z_]\w*)\s*=\s*", re.ASCII)
 _READ_KEYWORDS = ("mesh", "spec", "device_mesh", "placements")  # of wrappers
@@ -342,11 +326,10 @@ _PLACEMENT = re.compile(
 _EXTENTS = r"((?:\d{1,18}(?:, ?\d{1,18}){0,63},?)?)"
 _TENSOR = re.compile(rf"(unknown dtype|[a-z]\w{{0,20}})(?:unknown shape|\[{_EXTENTS}\])(?=\()", re.ASCII)
 _ON = re.compile(rf"on\s*\({_EXTENTS}\)", re.ASCII)
-_SIZE = re.compile(rf"torch\.Size\(\[{_EXTENTS}\]\)", re.ASCII)
+_SIZE = re.compile(rf"shape=torch\.Size\(\[{_EXTENTS}\]\)", re.ASCII)
 _MESH_DIMS = re.compile(rf"mesh_dims=\({_EXTENTS}\)", re.ASCII)  # ShardOrderEntry(tensor_dim=0, mesh_dims=(1, 0))
 _EXAMPLES = "such as {devices=[2,4]<=[8]}, Mesh('x': 2) P('x') or DeviceMesh((2, 4), 'cpu') [Shard(0), R]"
 _MAX_SAID = 100  # characters of a value that is not used
-_A_SYMBOL = "the symbol of a mesh, such as @mesh"
 
 
 def parse_sharding(text: str, mesh: str | Mapping[str, int] = "") -> DeviceSharding:
@@ -482,7 +465,7 @@ class _ShardingReader:
         subgroups = ["replicated"] * cursor.accept("last_tile_dim_replicate")
         if cursor.accept("last_tile_dims"):
             cursor.expect("=", "{")
-            subgroups = cursor.items("}", lambda: cursor.take(_SUBGROUP, "replicated, manual or unreduced"))
+            subgroups = cursor.items("}", lambda: cursor.take(_STATE, "replicated, manual or unreduced"))
         draft.rank, draft.is_prefix = len(tiles) - len(subgroups), False
         if draft.rank < 0:
             _refuse(f"{len(subgroups)} last_tile_dims are more than the {len(tiles)} of devices=[...]")
@@ -513,7 +496,7 @@ class _ShardingReader:
     def _read_symbol(self) -> None:
         """Read the definition of a mesh: @mesh = <["x"=2, "y"=4]>."""
         cursor = self.cursor
-        self.symbols.add(cursor.take(_SYMBOL, _A_SYMBOL))
+        self.symbols.add(cursor.take(_SYMBOL, "a symbol, such as @mesh"))
         cursor.expect("=", "<")
         self._read_axes(">")
         if cursor.match(_DICTIONARY):  # JAX repeats the axes in {stablehlo.mesh = ...}
@@ -525,7 +508,7 @@ class _ShardingReader:
         if cursor.accept("mesh<"):
             self._read_axes(">")
         else:
-            self.symbols.add(cursor.take(_SYMBOL, _A_SYMBOL))
+            self.symbols.add(cursor.take(_SYMBOL, "a symbol, such as @mesh"))
         cursor.expect(",")
         self._read_dimensions(">")
 
@@ -536,9 +519,9 @@ class _ShardingReader:
         cursor.items("]", lambda: self._read_axis(names, sizes))
         count = _count_devices(sizes)
         numbers = tuple(range(count)) if sizes else ()
-        if cursor.match(_DEVICE_IDS):
+        if ids := cursor.match(_DEVICE_IDS):
             numbers = _order_devices(*self._read_iota(count)) if cursor.peek("[") else self._read_devices()
-            cursor.take(_CLOSING, "']' or ')'")
+            cursor.expect("]" if ids[1] == "[" else ")")
         cursor.expect(closing)
         self._add_mesh(names, sizes, numbers)
 
@@ -598,12 +581,11 @@ class _ShardingReader:
                 self.besides.append(kind[0])
             elif cursor.accept("("):
                 cursor.items(")", lambda: self._read_axis(names, sizes), is_python=True)
-            elif cursor.match(_AXIS_OF_MESH):
-                self._read_axis(names, sizes)
-            else:
-                is_array = cursor.match(_ARRAY)
+            elif array := cursor.match(_ARRAY):
                 sizes.extend(self._read_rows(numbers, 1))
-                cursor.expect(*[")"] * bool(is_array))
+                cursor.expect(")" if array[0] else "")
+            else:
+                self._read_axis(names, sizes)
 
         cursor.accept(",")  # JAX prints a mesh without axes as Mesh(, axis_types=())
         cursor.items(")", read_argument, is_python=True)
@@ -634,7 +616,7 @@ class _ShardingReader:
                 self.besides.append(f"dimension {draft.rank} is unconstrained")
             elif cursor.accept("("):
                 cursor.items(")", lambda: self._read_cut(draft), is_python=True)
-            elif not cursor.match(_NONE):
+            elif not cursor.accept("None"):
                 self._read_cut(draft)
             draft.rank += 1
 
@@ -653,10 +635,9 @@ class _ShardingReader:
         if tensor := cursor.match(_TENSOR):
             self.besides.append(tensor[1])
             self.shape = None if tensor[2] is None else _find_numbers(tensor[2])
-        if cursor.accept("("):
-            cursor.items(")", read_some, is_python=True)
-        elif cursor.accept("["):
-            cursor.items("]", read_some, is_python=True)
+        closing = ")" if cursor.accept("(") else "]" if cursor.accept("[") else ""
+        if closing:
+            cursor.items(closing, read_some, is_python=True)
         else:
             read_some()
         if shape := cursor.match(_ON):
@@ -674,7 +655,7 @@ class _ShardingReader:
                 self.besides.append(f"{match['partial']} along {axis}")
             if match["dimension"]:
                 own = cuts.setdefault(int(match["dimension"]), [])
-                parts = list(accumulate([cut.size for cut in own], mul, initial=1))
+                parts = [prod([cut.size for cut in own[:at]]) for at in range(len(own) + 1)]
                 factor = int(match["factor"] or 1)
                 if factor not in parts:
                     _refuse(f"{match[0]} cuts what later axes have cut into {factor} parts, but they cut into {parts}")
@@ -726,8 +707,7 @@ def _order_devices(extents: Sequence[int], order: Sequence[int]) -> tuple[int, .
     (0, 3, 1, 4, 2, 5)
     """
     numbers = [0]
-    for k in order:
-        if extents[k] > 1:
-            stride = prod(extents[k + 1 :])
-            numbers = [number + at * stride for number in numbers for at in range(extents[k])]
+    for k in [k for k in order if extents[k] > 1]:
+        stride = prod(extents[k + 1 :])
+        numbers = [number + at * stride for number in numbers for at in range(extents[k])]
     return tuple(numbers)
