@@ -202,7 +202,7 @@ class DeviceSharding(Drawable):
         extents = tuple([int(n) for n in ((self.shape or ()) if shape is None else shape)])
         rank = max([self.rank, *[k + 1 if k >= 0 else -k for k, *_ in self.cuts]])
         if len(extents) < rank or (len(extents) > rank and not self.is_prefix):
-            raise LayoutError(f"this sharding is for tensors of rank {rank}{' or more' * self.is_prefix}, got shape {list(extents)}")
+            raise LayoutError(f"this sharding has rank {rank}{' or more' * self.is_prefix}, got shape {list(extents)}")
         if min(extents, default=0) < 0:
             raise LayoutError(f"an extent is at least 0, got shape {list(extents)}")
         return extents
@@ -309,7 +309,7 @@ _PRIORITY = re.compile(r"p(\d{1,9})(?!\w)", re.ASCII)
 _MODULES = r"(?:(?:jax|sharding|torch|distributed|tensor|device_mesh)\.){0,4}"
 _MESH = re.compile(rf"{_MODULES}(?:(?:Abstract|Device)?Mesh|make_mesh|init_device_mesh)\(|@ mesh:\s*\(")
 _MESH_KEYWORDS = ("device_ids", "axis_sizes", "axis_shapes", "axis_names", "mesh", "mesh_shape", "mesh_dim_names")
-_TYPE = re.compile(r"(['\"])\w*\1(?=\s*[,)])")  # of devices, as in DeviceMesh((2, 4), 'cuda')
+_TYPE = re.compile(r"(?:'[^'\n]*'|\"[^\"\n]*\"|[A-Za-z_][\w.]*)(?=\s*[,)])")  # DeviceMesh((2, 4), 'cuda')
 _ARRAY = re.compile(r"(?=\[)|(?:(?:np|numpy|torch)\.)?(?:array|tensor)\(")
 _SPEC = re.compile(rf"{_MODULES}(?:P|PartitionSpec)\((?![a-z]\w*\))")
 _UNCONSTRAINED = re.compile(r"(?:(?:P|PartitionSpec)\.)?UNCONSTRAINED(?!\w)")
@@ -472,12 +472,11 @@ class _ShardingReader:
         pieces = pieces or [(k, k, size) for k, size in enumerate(tiles) if size > 1]
         names = {piece: f"axis_{at}" for at, piece in enumerate(sorted(pieces, key=lambda piece: piece[0]))}
         self.meshes.append((tuple([(name, size) for (_, _, size), name in names.items()]), numbers))
-        for piece in pieces:
-            _, k, size = piece
+        for owner, k, size in pieces:
             if k < draft.rank:
-                draft.cuts.append(Cut(k, names[piece], size))
+                draft.cuts.append(Cut(k, names[owner, k, size], size))
             elif subgroups[k - draft.rank] != "replicated":
-                self.besides.append(f"{subgroups[k - draft.rank]} along {names[piece]}")
+                self.besides.append(f"{subgroups[k - draft.rank]} along {names[owner, k, size]}")
 
     def _read_iota(self, count: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return the dimensions that the device numbers are counted along, and their order."""
@@ -648,11 +647,11 @@ class _ShardingReader:
         """Return the cuts of the placements of DTensor, in the order in which their axes cut."""
         if len(placements) != len(axes):
             _refuse(f"DTensor has one placement for each axis of the mesh; got {len(placements)} for {len(axes)} axes")
+        partials = [(match["partial"], name) for match, (name, _) in zip(placements, axes, strict=True)]
+        self.besides += [f"{partial} along {name}" for partial, name in partials if partial]
         cuts, ranks = dict[int, list[Cut]](), dict[str, int]()
         for k in reversed(range(len(axes))):
             (axis, size), match = axes[k], placements[k]
-            if match["partial"]:
-                self.besides.append(f"{match['partial']} along {axis}")
             if match["dimension"]:
                 own = cuts.setdefault(int(match["dimension"]), [])
                 parts = [prod([cut.size for cut in own[:at]]) for at in range(len(own) + 1)]
