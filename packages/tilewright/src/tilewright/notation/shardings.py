@@ -367,7 +367,7 @@ class _ShardingReader:
             self._read_part(0)
             self.cursor.match(_SEPARATOR)
         if len(self.drafts) != 1 or len(self.meshes) > 1:
-            _refuse(f"expected one sharding and its mesh, got {len(self.drafts)} and {len(self.meshes)}; {_EXAMPLES}")
+            _refuse(f"expected one sharding and its mesh, {_EXAMPLES}, got {len(self.drafts)} and {len(self.meshes)}")
         if len(self.symbols) > 1:
             _refuse(f"expected the mesh of the sharding, got {' and '.join(sorted(self.symbols))}")
         (draft,) = self.drafts
