@@ -374,6 +374,13 @@ def test_devices_that_a_text_does_not_state_are_counted():
         ),
         ("DeviceMesh('cpu', [[0, 1], [2]]) [R, R]", "expected rows of the same length in a mesh"),
         (f"DeviceMesh('cpu', {'[' * 999}", "expected at most 64 levels at character"),
+        (
+            (
+                "DTensorSpec(mesh=DeviceMesh((2, 2)), placements=(_StridedShard(dim=0, sf=2), Shard(dim=0)),"
+                " shard_order=(ShardOrderEntry(tensor_dim=0, mesh_dims=(0, 1)),))"
+            ),
+            r"a place for each Shard in shard_order, and no _StridedShard, got _StridedShard\(dim=0, sf=2\)",
+        ),
         ("NamedSharding(" * 99, "expected at most 64 levels at character"),
         ("Spec(f32[8 4](S(0))) @ mesh: (2,)", r"expected a sharding or a mesh, .* at character 6, got 'f32\[8 4\]"),
         ('#sdy.sharding<mesh<["x"=8]>, [{"x":(1)0}]>', r"expected ',' at character 35, got ':\(1\)0"),

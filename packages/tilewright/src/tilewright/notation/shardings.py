@@ -141,8 +141,7 @@ class DeviceSharding(Drawable):
         [(0, 1), (1, 1)]
         """
         result: dict[Box, list[tuple[int, ...]]] = {}
-        windows = self.windows(shape)
-        for at, part in zip(self._coordinates(), windows.values(), strict=True):
+        for at, part in zip(self._coordinates(), self.windows(shape).values(), strict=True):
             box = Box.between(tuple([s.start for s in part]), tuple([s.stop for s in part]))
             result.setdefault(box, []).append(at)
         return result
@@ -315,7 +314,6 @@ _SPEC = re.compile(rf"{_MODULES}(?:P|PartitionSpec)\((?![a-z]\w*\))")
 _UNCONSTRAINED = re.compile(r"(?:(?:P|PartitionSpec)\.)?UNCONSTRAINED(?!\w)")
 _WRAPPER = re.compile(rf"{_MODULES}(?:NamedSharding|GSPMDSharding|DTensor(?:Spec)?|Spec)\(")
 _KEYWORD = re.compile(r"([A-Za-z_]\w*)\s*=\s*", re.ASCII)
-_READ_KEYWORDS = ("mesh", "spec", "device_mesh", "placements")  # of wrappers
 _PLACEMENT = re.compile(
     r"(?:Shard|S|(_StridedShard|_S))\(\s*(?:dim\s*=\s*)?(?P<dimension>-?\d{1,3})\s*"
     r"(?(1),\s*(?:(?:sf|split_factor)\s*=\s*)?(?P<factor>\d{1,9})\s*)\)(?:\[(?P<order>\d{1,3})\])?"
@@ -409,7 +407,7 @@ class _ShardingReader:
     def _read_argument(self, depth: int) -> None:
         """Read an argument of a call that has a mesh and a sharding; others are besides."""
         keyword = self.cursor.match(_KEYWORD)
-        if keyword is None or keyword[1] in _READ_KEYWORDS:
+        if keyword is None or keyword[1] in ("mesh", "spec", "device_mesh", "placements"):
             self._read_part(depth)
             return
         text = self._skip(keyword[0])
@@ -653,6 +651,8 @@ class _ShardingReader:
         for k in reversed(range(len(axes))):
             (axis, size), match = axes[k], placements[k]
             if match["dimension"]:
+                if self.order and (match["factor"] or k not in self.order):
+                    _refuse(f"expected a place for each Shard in shard_order, and no _StridedShard, got {match[0]}")
                 own = cuts.setdefault(int(match["dimension"]), [])
                 parts = [prod([cut.size for cut in own[:at]]) for at in range(len(own) + 1)]
                 factor = int(match["factor"] or 1)
