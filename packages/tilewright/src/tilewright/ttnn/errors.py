@@ -20,13 +20,13 @@ from ..errors import FileFormatError
 from ..findings import Finding, Severity, plain_data
 from .error_families import Family, Numbers, compile_wording, load_families, load_meanings, read_value
 
-_PREFIX = re.compile(
+_PREFIXES = re.compile(
     r"(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?Z?[ |-]*"  # a timestamp
     r"|\[\d{1,6},\d{1,6}\]<\w{1,10}>:? ?"  # a rank of MPI
     r"|\[rank\d{1,4}\]: ?|\(\w{1,30}(?: pid=\d{1,9})?\) "  # a process of torch or vLLM
     r"|[\w.-]{1,40} +\| (?=\(|ERROR|INFO|WARN)"  # a container
     r"|(?:ERROR|WARNING|INFO|CRITICAL|DEBUG) [\d:. -]{5,30}\[?[\w./-]{1,80}:\d{1,6}\] ?"  # vLLM's logger
-    r"|E {2,}|E\Z|[>#|] ?|\x1b\[[\d;]{0,20}m|[ \t]+)"
+    r"|E {2,}|E\Z|[>#|] ?|\x1b\[[\d;]{0,20}m|[ \t]+){0,6}"
 )
 _GLUED = re.compile(r"E {3,}|(?<!\S)E(?!\S)|\x1b\[[\d;]{0,20}m|`")
 _ENVELOPE = re.compile(r"TT_(?:FATAL|THROW|ASSERT) @ \S{1,400}:\d{1,7}: ")
@@ -40,7 +40,6 @@ _WHOLE = re.compile(r"(?P<_text>.*)", re.DOTALL)
 _WIDTH = 80
 _EMPTY_CONDITIONS = ("false", "tt::exception")
 _MAX_CONDITION = 1000  # characters
-_MAX_PREFIXES = 6  # before one line
 
 Found = tuple[Family, re.Match[str]]  # a message in a text that is one line
 
@@ -194,13 +193,8 @@ def _join_lines(text: str) -> tuple[str, list[int]]:
     """Return a text in one line, without what tools put before lines, and where in it each line begins."""
     parts, starts, at = [], [], 0
     for line in text.splitlines() or [text]:
-        begin = 0
-        for _ in range(_MAX_PREFIXES):
-            prefix = _PREFIX.match(line, begin)
-            if prefix is None or prefix.end() == begin:
-                break
-            begin = prefix.end()
-        part = " ".join(_GLUED.sub(" ", line[begin:].replace("\\n", " ")).split())
+        message = _PREFIXES.sub("", line, count=1).replace("\\n", " ")
+        part = " ".join(_GLUED.sub(" ", message).split())
         starts.append(at)
         parts.append(part)
         at += len(part) + 1
