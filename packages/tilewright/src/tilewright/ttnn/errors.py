@@ -11,6 +11,7 @@ import textwrap
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from string import Formatter
 from typing import Any, NamedTuple
@@ -84,27 +85,23 @@ class ExplainedError(Finding):
             if name != "cause"  # which the first line states
         }
         long = [max(map(len, texts), default=0) for texts in (values, values.values())]
-        lines = textwrap.wrap(f"{self.kind}: {self.message}", width, subsequent_indent="  ", break_on_hyphens=False)
-        lines += _wrap_rows("rule", [self.reason], width)
-        lines += _wrap_rows("failed", [self.condition], width)
         rows = [f"{name:{long[0]}}  {value:{long[1]}}  {self.meanings.get(name, '')}" for name, value in values.items()]
-        lines += _wrap_rows("numbers", rows, width, sum(long) + 4)
-        lines += _wrap_rows("remedy", self.remedies, width, 2 * (len(self.remedies) > 1))
-        lines += _wrap_rows("unknown", [self.unknown], width)
-        lines += _wrap_rows("line", [str(self.line)] if self.line > 1 else [], width)
-        return "\n".join(lines)
-
-
-def _wrap_rows(label: str, rows: Sequence[str], width: int, indent: int = 0) -> list[str]:
-    """Return rows of text under a label, the lines after the first of each indented."""
-    lines: list[str] = []
-    for row in filter(None, rows):
-        bullet = "- " if indent == 2 else ""
-        head = f"  {'' if lines else label:7}  {bullet}"
-        lines += textwrap.wrap(
-            head + row, width, subsequent_indent=" " * (11 + indent), break_long_words=False, break_on_hyphens=False
+        bullet = "- " if len(self.remedies) > 1 else ""
+        sections = (  # each with its label, its rows, and how far the further lines of a row are indented
+            ("rule", [self.reason], 0),
+            ("failed", [self.condition], 0),
+            ("numbers", rows, sum(long) + 4),
+            ("remedy", [bullet + remedy for remedy in self.remedies], len(bullet)),
+            ("unknown", [self.unknown], 0),
+            ("line", [str(self.line)] if self.line > 1 else [], 0),
         )
-    return lines
+        wrap = partial(textwrap.wrap, width=width, break_on_hyphens=False)
+        lines = wrap(f"{self.kind}: {self.message}", subsequent_indent="  ")
+        for label, texts, indent in sections:
+            for k, text in enumerate(filter(None, texts)):
+                head = f"  {'' if k else label:7}  "
+                lines += wrap(head + text, subsequent_indent=" " * (len(head) + indent), break_long_words=False)
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True)
