@@ -131,6 +131,9 @@ def test_the_condition_names_the_numbers_of_older_versions():
     assert error.kind == "matmul_subblock_does_not_divide"
     assert error.numbers == {"per_core_M": 1, "out_subblock_h": 3}
     assert error.remedies == ("Use out_subblock_h=1, the largest smaller divisor of 1.",)
+    assert error.message == "3 does not divide 1: out_subblock_h and per_core_M."
+    error = only("Error: incompatible values 1 and 3")
+    assert (error.kind, error.message) == ("does_not_divide", "3 does not divide 1.")
 
 
 @pytest.mark.parametrize(
@@ -158,6 +161,26 @@ def test_message_that_is_in_no_table_is_shown_with_its_condition():
     assert error.kind == "unexplained"
     assert error.message == "ttnn stopped: The moon is in phase 4"
     assert error.condition == "phase < 4"
+
+
+def test_unknown_message_is_shown_in_full():
+    assert only(envelope("cannot use tt::moon in a phase")).message == "ttnn stopped: cannot use tt::moon in a phase"
+
+
+def test_condition_that_explains_a_message_is_shown():
+    error = only(envelope("The moon is wrong", "Mt % per_core_M == 0"))
+    assert (error.kind, error.condition) == ("matmul_per_core_does_not_divide", "Mt % per_core_M == 0")
+
+
+@pytest.mark.parametrize("condition", ["false", "tt::exception"])
+def test_condition_that_is_none_is_in_no_sentence(condition):
+    error = only(envelope("Batch sizes must match. Got K: 8, V: 4", condition))
+    assert (error.condition, error.reason) == ("", "Q, K and V have the same head dimension.")
+
+
+def test_condition_stays_with_its_message():
+    log = f"{envelope('Input Tensor A is not allocated', 'a < b')}\nKt (16) must be divisible by in0_block_w (5)"
+    assert [error.condition for error in find_errors(log).errors] == ["a < b", ""]
 
 
 def test_envelope_without_a_message():

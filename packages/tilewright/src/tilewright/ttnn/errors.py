@@ -12,7 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from string import Formatter
 from typing import Any, NamedTuple
 
@@ -36,10 +36,8 @@ _CLASS = re.compile(r"(?:\w{3,80}: )?(?:Error: )?")  # of the program config, be
 _END = re.compile(r" backtrace:| \(assert\.hpp| Traceback \(most| TT_(?:FATAL|THROW) @|\. |\Z")
 _NEAR = 160  # characters between an envelope and its message
 _SHOWN = 300  # characters of a message that nothing explains
-_HIDDEN = re.compile(r"INTERNAL: Error code: 13\b")
-_WHOLE = re.compile(r"(?P<_text>.*)", re.DOTALL)
 _WIDTH = 80
-_EMPTY_CONDITIONS = ("false", "tt::exception")
+_EMPTY_CONDITIONS = ("", "false", "tt::exception")
 _MAX_CONDITION = 1000  # characters
 
 Found = tuple[Family, re.Match[str]]  # a message in a text that is one line
@@ -168,16 +166,18 @@ def find_errors(text: str, is_message: bool = False) -> ErrorReport:
     heads = _find_heads(joined, starts)
     found = _find_known(joined)
     known = [match.start() for _, match in found]
+    conditions = {}  # by the message: a log states the condition only once, where the message is raised
     for head in heads:
         following = bisect_left(known, head.start)
         if following == len(known) or known[following] > head.start + _NEAR:
+            following = len(found)
             found.append(_explain_unknown(joined, head))
+        if head.condition not in _EMPTY_CONDITIONS:
+            conditions[found[following][1][0]] = head.condition
     if is_message and not found:
         found = [*_match_rules(joined, 0), *_search(load_families("conditions"), joined, 0, _SHOWN)][:1]
-    if not found:
-        found = [(_CAUSE_HIDDEN, match) for match in islice(_HIDDEN.finditer(joined), 1)]
+    found = found or [*islice(_search(load_families("hidden"), joined), 1)]
     found.sort(key=lambda item: item[1].start())
-    conditions = _conditions(found, heads)
     errors: dict[tuple[str, str], ExplainedError] = {}
     for family, match in found:
         line = bisect_right(starts, match.start())
@@ -242,42 +242,28 @@ def _find_known(joined: str) -> list[Found]:
     return found
 
 
-def _match_rules(joined: str, start: int) -> list[Found]:
-    """Return the general rule that the message which begins at `start` states, if it states one."""
+def _match_rules(joined: str, start: int) -> Iterator[Found]:
+    """Yield the general rules that the message which begins at `start` states."""
     prefix = _CLASS.match(joined, start)
     begin = prefix.end() if prefix else start
     end = _end_of(joined, begin)
     for family in load_families("rules"):
         for wording in map(compile_wording, family.wordings):
             if match := wording.pattern.match(joined, begin, end):
-                return [(family, match)]
-    return []
+                yield family, match
 
 
 def _explain_unknown(joined: str, head: _Head) -> Found:
     """Return what can be said of a message that is none of the known ones: a rule, its condition's, or itself."""
     before = head.start - len(head.condition) - len(" info: ")
     conditions = _search(load_families("conditions"), joined, max(0, before), head.end)
-    for found in (*_match_rules(joined, head.start), *conditions):
-        return found
-    match = _WHOLE.match(joined, head.start, head.end)
-    assert match is not None  # it matches everything
-    return _UNEXPLAINED, match
+    whole = _search(load_families("unexplained"), joined, head.start, head.end)
+    return next(chain(_match_rules(joined, head.start), conditions, whole))
 
 
 def _end_of(joined: str, start: int) -> int:
     match = _END.search(joined, start, start + _SHOWN)
     return match.start() if match else min(len(joined), start + _SHOWN)
-
-
-def _conditions(found: list[Found], heads: Sequence[_Head]) -> dict[str, str]:
-    """Return the condition of each message, by its text: a log states it only once, where the message is raised."""
-    conditions = {}
-    for _, match in found:
-        k = bisect_right(heads, (match.start(), len(match.string) + 1)) - 1
-        if k >= 0 and match.start() - heads[k].start <= _NEAR and heads[k].condition:
-            conditions[match[0]] = heads[k].condition
-    return conditions
 
 
 class _Sentence(Formatter):
@@ -316,8 +302,9 @@ def _explain_match(family: Family, match: re.Match[str], condition: str, line: i
     wordings = map(compile_wording, family.wordings)
     shapes: dict[str, str] = next((wording.shapes for wording in wordings if wording.pattern is match.re), {})
     stated = {name: text for name, text in match.groupdict().items() if text is not None}
-    values = {name: read_value(text, shapes.get(name, "word")) for name, text in stated.items() if text != "{}"}
-    derived = family.derive_from(values, condition)
+    values = {name: read_value(text, shapes[name]) for name, text in stated.items() if text != "{}"}
+    values |= {"_condition": condition} if condition else {}
+    derived = family.derive_from(values)
     kind = derived.pop("_kind", family.kind)
     numbers = derived.pop("_numbers", values)
     values = values | numbers | derived
@@ -333,26 +320,10 @@ def _explain_match(family: Family, match: re.Match[str], condition: str, line: i
         remedy=remedies[0] if remedies else "",
         text=match[0].strip(),
         line=line,
-        condition="" if condition in _EMPTY_CONDITIONS else condition,
+        condition=condition,
         numbers={name: value for name, value in shown.items() if name in numbers},
         derived={name: value for name, value in shown.items() if name not in numbers},
         meanings={name: meanings[name] for name in shown if name in meanings},
         remedies=tuple(remedies),
         unknown="; ".join(filter(None, unknown)),
     )
-
-
-_UNEXPLAINED = Family(
-    "unexplained",
-    (),
-    "ttnn stopped: {_text}",
-    "This message is none of those that tilewright explains; what it compares is in its condition.",
-    derive=("named_numbers",),
-)
-_CAUSE_HIDDEN = Family(
-    "cause_hidden",
-    (),
-    "A program of tt-xla failed, and the text does not say why.",
-    "Error code 13 stands for any failure below it.",
-    ("Look for a line with 'critical' above; if there is none, run again with TT_METAL_LOGGER_LEVEL=INFO.",),
-)
