@@ -185,8 +185,8 @@ def _divides(numbers: Numbers, whole: str, part: str) -> Numbers:
 def _division(numbers: Numbers) -> Numbers:
     """Return the kind of a division and its numbers, by the names that the text gives them."""
     whole, part = numbers["_whole"], numbers["_part"]
-    named = {_as_name(whole): numbers.get("_value"), _as_name(part): numbers.get("_divisor_value")}
-    named = {name: value for name, value in named.items() if value is not None}
+    stated = ((whole, "_value"), (part, "_divisor_value"))
+    named = {_as_name(name): numbers[value] for name, value in stated if value in numbers}
     otherwise = "matmul_per_core_does_not_divide" if "per_core_" in whole else "does_not_divide"
     kind = _kind_of("kinds_by_divisor", part, otherwise)
     derived: Numbers = {"_kind": kind, "_numbers": named, "_whole": whole, "_part": part}
@@ -206,11 +206,8 @@ def _equality(numbers: Numbers) -> Numbers:
     """Return the kind and the numbers of two values that should be equal, by the names that the text gives them."""
     first, second, value, other = (numbers[name] for name in ("_first", "_second", "_value", "_other"))
     kind = _kind_of("kinds_by_equal", f"{first} {second}", "values_differ")
-    return {
-        "_kind": kind,
-        "_numbers": {_as_name(first): value, _as_name(second): other},
-        "difference": abs(value - other),
-    }
+    named = {_as_name(first): value, _as_name(second): other}
+    return {"_kind": kind, "_numbers": named, "difference": abs(value - other)}
 
 
 def _kind_of(table: str, names: str, otherwise: str) -> str:
@@ -277,10 +274,8 @@ def _in_dram(numbers: Numbers) -> Numbers:
     for chip in _chips():
         if chip.banks("l1") == numbers["banks"]:
             banks = chip.banks("dram")
-            per_bank = (
-                f"about {ceil_div(numbers['size'], banks)} of {chip.bank_bytes('dram')} B in each of {banks} banks"
-            )
-            return {"_dram": f", on {chip.name} {per_bank}"}
+            share, bank = ceil_div(numbers["size"], banks), chip.bank_bytes("dram")
+            return {"_dram": f", on {chip.name} about {share} of {bank} B in each of {banks} banks"}
     return {"_dram": ""}
 
 

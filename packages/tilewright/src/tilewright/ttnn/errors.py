@@ -12,14 +12,14 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain, islice
+from itertools import accumulate, chain, islice
 from string import Formatter
 from typing import Any, NamedTuple
 
 from .._text import format_bytes, format_extents
 from ..errors import FileFormatError
 from ..findings import Finding, Severity, plain_data
-from .error_families import Family, Numbers, compile_wording, load_families, load_meanings, read_value
+from .error_families import Family, Numbers, Wording, compile_wording, load_families, load_meanings, read_value
 
 _PREFIXES = re.compile(
     r"(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?Z?[ |-]*"  # a timestamp
@@ -30,17 +30,15 @@ _PREFIXES = re.compile(
     r"|E {2,}|E\Z|[>#|] ?|\x1b\[[\d;]{0,20}m|[ \t]+){0,6}"
 )
 _GLUED = re.compile(r"E {3,}|(?<!\S)E(?!\S)|\x1b\[[\d;]{0,20}m|`")
-_ENVELOPE = re.compile(r"TT_(?:FATAL|THROW|ASSERT) @ \S{1,400}:\d{1,7}: ")
+_ENVELOPE = re.compile(
+    r"TT_(?:FATAL|THROW|ASSERT) @ \S{1,400}:\d{1,7}: (?:(?P<condition>(?:(?!TT_(?:FATAL|THROW) @).){0,1000}?) info: )?"
+)
 _LOGGED = re.compile(r"(?:TT_(?:FATAL|THROW): |\bAlways \| (?:FATAL +\| )?(?!TT_))")
 _CLASS = re.compile(r"(?:\w{3,80}: )?(?:Error: )?")  # of the program config, before the message
 _END = re.compile(r" backtrace:| \(assert\.hpp| Traceback \(most| TT_(?:FATAL|THROW) @|\. |\Z")
 _NEAR = 160  # characters between an envelope and its message
 _SHOWN = 300  # characters of a message that nothing explains
-_WIDTH = 80
 _EMPTY_CONDITIONS = ("", "false", "tt::exception")
-_MAX_CONDITION = 1000  # characters
-
-Found = tuple[Family, re.Match[str]]  # a message in a text that is one line
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +62,7 @@ class ExplainedError(Finding):
     remedies: tuple[str, ...] = ()
     unknown: str = ""
 
-    def explain(self, width: int = _WIDTH) -> str:
+    def explain(self, width: int = 80) -> str:
         """Return the explanation as text, in lines of at most `width` characters.
 
         >>> print(
@@ -77,11 +75,8 @@ class ExplainedError(Finding):
                    over_by  32   how far it is over the limit
           remedy   End at 96 or before.
         """
-        values = {
-            name: _spell(value, is_core=name == "core")
-            for name, value in {**self.numbers, **self.derived}.items()
-            if name != "cause"  # which the first line states
-        }
+        values = {name: _spell(value, name == "core") for name, value in (self.numbers | self.derived).items()}
+        values.pop("cause", None)  # which the first line states
         long = [max(map(len, texts), default=0) for texts in (values, values.values())]
         rows = [f"{name:{long[0]}}  {value:{long[1]}}  {self.meanings.get(name, '')}" for name, value in values.items()]
         bullet = "- " if len(self.remedies) > 1 else ""
@@ -165,7 +160,7 @@ def find_errors(text: str, is_message: bool = False) -> ErrorReport:
     joined, starts = _join_lines(text)
     heads = _find_heads(joined, starts)
     found = _find_known(joined)
-    known = [match.start() for _, match in found]
+    known = [item.match.start() for item in found]
     conditions = {}  # by the message: a log states the condition only once, where the message is raised
     for head in heads:
         following = bisect_left(known, head.start)
@@ -173,29 +168,24 @@ def find_errors(text: str, is_message: bool = False) -> ErrorReport:
             following = len(found)
             found.append(_explain_unknown(joined, head))
         if head.condition not in _EMPTY_CONDITIONS:
-            conditions[found[following][1][0]] = head.condition
+            conditions[found[following].match[0]] = head.condition
     if is_message and not found:
         found = [*_match_rules(joined, 0), *_search(load_families("conditions"), joined, 0, _SHOWN)][:1]
     found = found or [*islice(_search(load_families("hidden"), joined), 1)]
-    found.sort(key=lambda item: item[1].start())
+    found.sort(key=lambda item: item.match.start())
     errors: dict[tuple[str, str], ExplainedError] = {}
-    for family, match in found:
-        line = bisect_right(starts, match.start())
-        error = _explain_match(family, match, conditions.get(match[0], ""), line)
+    for item in found:
+        line = bisect_right(starts, item.match.start())
+        error = _explain_found(item, conditions.get(item.match[0], ""), line)
         errors.setdefault((error.kind, f"{error.numbers} {error.message}"), error)  # it is logged, and then raised
     return ErrorReport(tuple(errors.values()))
 
 
 def _join_lines(text: str) -> tuple[str, list[int]]:
     """Return a text in one line, without what tools put before lines, and where in it each line begins."""
-    parts, starts, at = [], [], 0
-    for line in text.splitlines() or [text]:
-        message = _PREFIXES.sub("", line, count=1).replace("\\n", " ")
-        part = " ".join(_GLUED.sub(" ", message).split())
-        starts.append(at)
-        parts.append(part)
-        at += len(part) + 1
-    return " ".join(parts), starts
+    lines = [_PREFIXES.sub("", line, count=1).replace("\\n", " ") for line in text.splitlines()]
+    parts = [" ".join(_GLUED.sub(" ", line).split()) for line in lines]
+    return " ".join(parts), [0, *accumulate(len(part) + 1 for part in parts[:-1])]
 
 
 class _Head(NamedTuple):
@@ -210,39 +200,45 @@ def _find_heads(joined: str, starts: Sequence[int]) -> list[_Head]:
     """Return where messages begin, as envelopes and log lines show: whatever the message is."""
     heads = [_Head(match.end(), _end_of(joined, match.end())) for match in _LOGGED.finditer(joined)]
     for match in _ENVELOPE.finditer(joined):
-        begin = match.end()
-        mark = joined.find(" info: ", begin, begin + _MAX_CONDITION)
-        if mark >= 0 and "TT_FATAL @" not in joined[begin:mark]:
-            message = mark + len(" info: ")
-            heads.append(_Head(message, _end_of(joined, message), joined[begin:mark]))
-        else:  # older versions have no message; the condition ends with its line
-            line = bisect_right(starts, begin)
-            end = min(starts[line] - 1 if line < len(starts) else len(joined), _end_of(joined, begin))
-            heads.append(_Head(begin, max(begin, end), joined[begin:end]))
+        start, condition = match.end(), match["condition"]
+        end = _end_of(joined, start)
+        if condition is None:  # older versions have no message; the condition ends with its line
+            next_lines = starts[bisect_right(starts, start) :][:1]
+            end = max(start, min([end, *(line - 1 for line in next_lines)]))
+            condition = joined[start:end]
+        heads.append(_Head(start, end, condition))
     return sorted(heads)
 
 
-def _search(families: Sequence[Family], text: str, start: int = 0, end: int | None = None) -> Iterator[Found]:
+class _Found(NamedTuple):
+    """A message in a text that is one line, and the wording that matches it."""
+
+    family: Family
+    wording: Wording
+    match: re.Match[str]
+
+
+def _search(families: Sequence[Family], text: str, start: int = 0, end: int | None = None) -> Iterator[_Found]:
     """Yield where the wordings of some families are; those whose anchor the text lacks cost no search."""
     end = len(text) if end is None else end
     for family in families:
         for wording in map(compile_wording, family.wordings):
             if text.find(wording.anchor, start, end) >= 0:
-                yield from [(family, match) for match in wording.pattern.finditer(text, start, end)]
+                yield from [_Found(family, wording, match) for match in wording.pattern.finditer(text, start, end)]
 
 
-def _find_known(joined: str) -> list[Found]:
+def _find_known(joined: str) -> list[_Found]:
     """Return the messages of known families, without those inside others: the longest that begins first is meant."""
-    found: list[Found] = []
-    bare = [item for item in _search(load_families("conditions"), joined) if item[1]["_file"]]
+    known: list[_Found] = []
+    bare = [found for found in _search(load_families("conditions"), joined) if found.match["_file"]]
     matches = [*_search(load_families(), joined), *bare]
-    for family, match in sorted(matches, key=lambda item: (item[1].start(), -item[1].end())):
-        if not found or match.start() >= found[-1][1].end():
-            found.append((family, match))
-    return found
+    for found in sorted(matches, key=lambda found: (found.match.start(), -found.match.end())):
+        if not known or found.match.start() >= known[-1].match.end():
+            known.append(found)
+    return known
 
 
-def _match_rules(joined: str, start: int) -> Iterator[Found]:
+def _match_rules(joined: str, start: int) -> Iterator[_Found]:
     """Yield the general rules that the message which begins at `start` states."""
     prefix = _CLASS.match(joined, start)
     begin = prefix.end() if prefix else start
@@ -250,10 +246,10 @@ def _match_rules(joined: str, start: int) -> Iterator[Found]:
     for family in load_families("rules"):
         for wording in map(compile_wording, family.wordings):
             if match := wording.pattern.match(joined, begin, end):
-                yield family, match
+                yield _Found(family, wording, match)
 
 
-def _explain_unknown(joined: str, head: _Head) -> Found:
+def _explain_unknown(joined: str, head: _Head) -> _Found:
     """Return what can be said of a message that is none of the known ones: a rule, its condition's, or itself."""
     before = head.start - len(head.condition) - len(" info: ")
     conditions = _search(load_families("conditions"), joined, max(0, before), head.end)
@@ -298,11 +294,10 @@ def _fill(sentence: str, values: Mapping[str, Any]) -> str | None:
     return "".join(parts).strip()
 
 
-def _explain_match(family: Family, match: re.Match[str], condition: str, line: int) -> ExplainedError:
-    wordings = map(compile_wording, family.wordings)
-    shapes: dict[str, str] = next((wording.shapes for wording in wordings if wording.pattern is match.re), {})
+def _explain_found(found: _Found, condition: str, line: int) -> ExplainedError:
+    family, wording, match = found
     stated = {name: text for name, text in match.groupdict().items() if text is not None}
-    values = {name: read_value(text, shapes[name]) for name, text in stated.items() if text != "{}"}
+    values = {name: read_value(text, wording.shapes[name]) for name, text in stated.items() if text != "{}"}
     values |= {"_condition": condition} if condition else {}
     derived = family.derive_from(values)
     kind = derived.pop("_kind", family.kind)
