@@ -183,6 +183,14 @@ def test_condition_stays_with_its_message():
     assert [error.condition for error in find_errors(log).errors] == ["a < b", ""]
 
 
+def test_error_right_before_another_is_not_lost():
+    log = "TT_FATAL @ a.cpp:272: Mt % per_core_M == 0\nok\nTT_FATAL: Input Tensor A is not allocated"
+    assert [error.kind for error in find_errors(log).errors] == [
+        "matmul_per_core_does_not_divide",
+        "tensor_not_allocated",
+    ]
+
+
 def test_envelope_without_a_message():
     error = only("E  RuntimeError: TT_FATAL @ ../ttnn/cpp/matmul.cpp:272: Mt % per_core_M == 0\nfollowing 5 lines")
     assert (error.kind, error.condition) == ("matmul_per_core_does_not_divide", "Mt % per_core_M == 0")

@@ -12,7 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import accumulate, chain, islice
+from itertools import accumulate, chain, islice, pairwise
 from string import Formatter
 from typing import Any, NamedTuple
 
@@ -162,9 +162,9 @@ def find_errors(text: str, is_message: bool = False) -> ErrorReport:
     found = _find_known(joined)
     known = [item.match.start() for item in found]
     conditions = {}  # by the message: a log states the condition only once, where the message is raised
-    for head in heads:
+    for head, next_head in pairwise([*heads, _Head(len(joined), len(joined))]):
         following = bisect_left(known, head.start)
-        if following == len(known) or known[following] > head.start + _NEAR:
+        if following == len(known) or known[following] > min(head.start + _NEAR, next_head.start):
             following = len(found)
             found.append(_explain_unknown(joined, head))
         if head.condition not in _EMPTY_CONDITIONS:
