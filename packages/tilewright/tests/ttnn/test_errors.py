@@ -81,6 +81,10 @@ def wrap(text, width):
         "E ",
         "# ",
         "[rank0]: ",
+        "[default0]:",
+        "(RayWorkerWrapper pid=4242, ip=10.0.0.7) ",
+        "Nov  9 04:33:23 host-1 python3[4242]: ",
+        "2025-10-14T04:33:23.9048735Z ##[error]",
         "vllm  | (Worker_TP1 pid=77) ERROR 10-08 09:19:30 [v1/executor/multiproc_executor.py:671] ",
     ],
 )
@@ -98,6 +102,7 @@ def test_noise_before_wrapped_lines(prefix, width):
         CLASH.replace("[(x=0,y=0) - (x=7,y=7)]", "[0-0 - 7-7]"),
         f"`tt::exception E info: E {CLASH}`",
         f"num_coresE       info:E       {CLASH}",
+        f"TT_FATAL @ /a/b.cpp:12: a < num_coresE       info:E\n{CLASH}",
         f"RuntimeError('TT_THROW @ /a/b.cpp:12: tt::exception\\ninfo:\\n{CLASH}\\nbacktrace:\\n --- x')",
         f"`{CLASH}`",
     ],

@@ -24,12 +24,15 @@ from .error_families import Family, Numbers, Wording, compile_wording, load_fami
 _PREFIXES = re.compile(
     r"(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?Z?[ |-]*"  # a timestamp
     r"|\[\d{1,6},\d{1,6}\]<\w{1,10}>:? ?"  # a rank of MPI
-    r"|\[rank\d{1,4}\]: ?|\(\w{1,30}(?: pid=\d{1,9})?\) "  # a process of torch or vLLM
+    r"|\[(?:rank|default)\d{1,4}\]: ?"  # a process of torch
+    r"|\(\w{1,30}(?: pid=\d{1,9}(?:, ip=[\d.]{7,15})?)?\) "  # of vLLM or Ray
+    r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [\w.-]{1,60} [\w./-]{1,60}(?:\[\d{1,9}\])?: "  # the journal, or syslog
+    r"|##\[\w{1,20}\]"  # GitHub
     r"|[\w.-]{1,40} +\| (?=\(|ERROR|INFO|WARN)"  # a container
     r"|(?:ERROR|WARNING|INFO|CRITICAL|DEBUG) [\d:. -]{5,30}\[?[\w./-]{1,80}:\d{1,6}\] ?"  # vLLM's logger
     r"|E {2,}|E\Z|[>#|] ?|\x1b\[[\d;]{0,20}m|[ \t]+){0,6}"
 )
-_GLUED = re.compile(r"E {3,}|(?<!\S)E(?!\S)|\x1b\[[\d;]{0,20}m|`")
+_GLUED = re.compile(r"E {3,}|(?:(?<!\S)|(?<=info:))E(?!\S)|\x1b\[[\d;]{0,20}m|`")
 _ENVELOPE = re.compile(
     r"TT_(?:FATAL|THROW|ASSERT) @ \S{1,400}:\d{1,7}: (?:(?P<condition>(?:(?!TT_(?:FATAL|THROW) @).){0,1000}?) info: )?"
 )
@@ -164,7 +167,7 @@ def find_errors(text: str, is_message: bool = False) -> ErrorReport:
     conditions = {}  # by the message: a log states the condition only once, where the message is raised
     for head, next_head in pairwise([*heads, _Head(len(joined), len(joined))]):
         following = bisect_left(known, head.start)
-        if following == len(known) or known[following] > min(head.start + _NEAR, next_head.start):
+        if following == len(known) or known[following] >= min(head.start + _NEAR, next_head.start):
             following = len(found)
             found.append(_explain_unknown(joined, head))
         if head.condition not in _EMPTY_CONDITIONS:
