@@ -74,9 +74,8 @@ class Family:
 
 
 @cache
-def _load_table() -> Numbers:
-    table: Numbers = parse_toml(Path(__file__).with_name("errors.toml").read_bytes(), "errors.toml")
-    return table
+def _load_table() -> dict[str, Any]:
+    return parse_toml(Path(__file__).with_name("errors.toml").read_bytes(), "errors.toml")
 
 
 @cache
@@ -96,8 +95,7 @@ def load_meanings() -> Mapping[str, str]:
     >>> load_meanings()["overlap"]
     'bytes that both claim'
     """
-    meanings: Mapping[str, str] = _load_table()["meanings"]
-    return meanings
+    return {**_load_table()["meanings"]}
 
 
 def _as_lines(value: Any) -> Any:
@@ -335,7 +333,7 @@ def _expected_per_core(numbers: Numbers) -> Numbers:
 
 
 def _heads(numbers: Numbers) -> Numbers:
-    return {"_heads": _largest_divisor(numbers["Q"], numbers["K"] or 1)}
+    return {"_heads": _largest_divisor(numbers["Q"], numbers["K"])}
 
 
 def _fill_cache(numbers: Numbers) -> Numbers:

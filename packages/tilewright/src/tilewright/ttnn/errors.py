@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import accumulate, chain, islice, pairwise
-from string import Formatter
 from typing import Any, NamedTuple
 
 from .._text import format_bytes, format_extents
@@ -39,6 +38,7 @@ _ENVELOPE = re.compile(
 _LOGGED = re.compile(r"(?:TT_(?:FATAL|THROW): |\bAlways \| (?:FATAL +\| )?(?!TT_))")
 _CLASS = re.compile(r"(?:\w{3,80}: )?(?:Error: )?")  # of the program config, before the message
 _END = re.compile(r" backtrace:| \(assert\.hpp| Traceback \(most| TT_(?:FATAL|THROW) @|\. |\Z")
+_VALUE = re.compile(r"\{(\w+)(?::(\w+))?\}")  # in a sentence
 _NEAR = 160  # characters between an envelope and its message
 _SHOWN = 300  # characters of a message that nothing explains
 _EMPTY_CONDITIONS = ("", "false", "tt::exception")
@@ -78,7 +78,8 @@ class ExplainedError(Finding):
                    over_by  32   how far it is over the limit
           remedy   End at 96 or before.
         """
-        values = {name: _spell(value, name == "core") for name, value in (self.numbers | self.derived).items()}
+        numbers = self.numbers | self.derived
+        values = {name: _spell(value, "core" if name == "core" else None) for name, value in numbers.items()}
         values.pop("cause", None)  # which the first line states
         long = [max(map(len, texts), default=0) for texts in (values, values.values())]
         rows = [f"{name:{long[0]}}  {value:{long[1]}}  {self.meanings.get(name, '')}" for name, value in values.items()]
@@ -243,8 +244,7 @@ def _find_known(joined: str) -> list[_Found]:
 
 def _match_rules(joined: str, start: int) -> Iterator[_Found]:
     """Yield the general rules that the message which begins at `start` states."""
-    prefix = _CLASS.match(joined, start)
-    begin = prefix.end() if prefix else start
+    begin = next(_CLASS.finditer(joined, start)).end()
     end = _end_of(joined, begin)
     for family in load_families("rules"):
         for wording in map(compile_wording, family.wordings):
@@ -261,27 +261,19 @@ def _explain_unknown(joined: str, head: _Head) -> _Found:
 
 
 def _end_of(joined: str, start: int) -> int:
-    match = _END.search(joined, start, start + _SHOWN)
-    return match.start() if match else min(len(joined), start + _SHOWN)
+    return next(_END.finditer(joined, start, start + _SHOWN)).start()
 
 
-class _Sentence(Formatter):
-    """Fills a sentence with numbers: sizes as `{size:B}`, cores as `{core:core}`; `{name:given}` prints nothing."""
-
-    def format_field(self, value: Any, format_spec: str) -> str:
-        if format_spec == "given":
-            return ""
-        if format_spec == "B":
-            return f"{value} B" + (f" ({format_bytes(value)})" if value >= 1 << 20 else "")
-        return _spell(value, format_spec == "core")
-
-
-def _spell(value: Any, is_core: bool = False) -> str:
-    """Return a number of a message, or a list of them, as text."""
+def _spell(value: Any, shape: str | None = None) -> str:
+    """Return a number of a message, or a list of them, as text: a size if `shape` is "B", nothing if it is "given"."""
+    if shape == "given":
+        return ""
+    if shape == "B":
+        return f"{value} B" + (f" ({format_bytes(value)})" if value >= 1 << 20 else "")
     if isinstance(value, list) and value and isinstance(value[0], list):
-        return " to ".join([_spell(core, is_core=True) for core in value])
+        return " to ".join([_spell(core, "core") for core in value])
     if isinstance(value, list):
-        return f"({', '.join(map(str, value))})" if is_core else format_extents(value)
+        return f"({', '.join(map(str, value))})" if shape == "core" else format_extents(value)
     return str(value)
 
 
@@ -290,7 +282,7 @@ def _fill(sentence: str, values: Mapping[str, Any]) -> str | None:
     parts = []
     for k, part in enumerate(re.split(r"\[\?(.*?)\?\]", sentence)):
         try:
-            parts.append(_Sentence().vformat(part, (), values))
+            parts.append(_VALUE.sub(lambda value: _spell(values[value[1]], value[2]), part))
         except KeyError:
             if k % 2 == 0:
                 return None
@@ -303,15 +295,14 @@ def _explain_found(found: _Found, condition: str, line: int) -> ExplainedError:
     values = {name: read_value(text, wording.shapes[name]) for name, text in stated.items() if text != "{}"}
     values |= {"_condition": condition} if condition else {}
     derived = family.derive_from(values)
-    kind = derived.pop("_kind", family.kind)
-    numbers = derived.pop("_numbers", values)
+    numbers = derived.get("_numbers", values)
     values = values | numbers | derived
     shown = {name: value for name, value in (numbers | derived).items() if not name.startswith("_")}
     meanings = {**load_meanings(), **family.meanings}
     remedies = [text for text in (_fill(remedy, values) for remedy in family.remedies) if text]
     unknown = [_fill(family.unknown, values) or "", "the numbers: the text has {} for them" * ("{}" in stated.values())]
     return ExplainedError(
-        kind=kind,
+        kind=derived.get("_kind", family.kind),
         message=_fill(family.what, values) or match[0].strip(),
         severity=Severity.WARNING if family.is_warning else Severity.ERROR,
         reason=_fill(family.rule, values) or "",
