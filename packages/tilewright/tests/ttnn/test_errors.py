@@ -196,6 +196,12 @@ def test_error_right_before_another_is_not_lost():
     ]
 
 
+def test_alignment_of_the_rule_is_the_one_that_is_stated():
+    error = only("Shard page size must be aligned to 64B for L1 Tensor")
+    assert "a multiple of 64 bytes" in error.reason
+    assert "a multiple of 32 elements" in error.remedy
+
+
 def test_envelope_without_a_message():
     error = only("E  RuntimeError: TT_FATAL @ ../ttnn/cpp/matmul.cpp:272: Mt % per_core_M == 0\nfollowing 5 lines")
     assert (error.kind, error.condition) == ("matmul_per_core_does_not_divide", "Mt % per_core_M == 0")

@@ -319,7 +319,7 @@ def _off_device(numbers: Numbers) -> Numbers:
 
 
 def _alignment(numbers: Numbers) -> Numbers:
-    return {"_elements": numbers.get("alignment", 16) // 2}
+    return {"_alignment": numbers.get("alignment", 16), "_elements": numbers.get("alignment", 16) // 2}
 
 
 def _subblock(numbers: Numbers) -> Numbers:

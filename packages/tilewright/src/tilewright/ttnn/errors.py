@@ -38,7 +38,6 @@ _ENVELOPE = re.compile(
 _LOGGED = re.compile(r"(?:TT_(?:FATAL|THROW): |\bAlways \| (?:FATAL +\| )?(?!TT_))")
 _CLASS = re.compile(r"(?:\w{3,80}: )?(?:Error: )?")  # of the program config, before the message
 _END = re.compile(r" backtrace:| \(assert\.hpp| Traceback \(most| TT_(?:FATAL|THROW) @|\. |\Z")
-_VALUE = re.compile(r"\{(\w+)(?::(\w+))?\}")  # in a sentence
 _NEAR = 160  # characters between an envelope and its message
 _SHOWN = 300  # characters of a message that nothing explains
 _EMPTY_CONDITIONS = ("", "false", "tt::exception")
@@ -186,10 +185,10 @@ def find_errors(text: str, is_message: bool = False) -> ErrorReport:
 
 
 def _join_lines(text: str) -> tuple[str, list[int]]:
-    """Return a text in one line, without what tools put before lines, and where in it each line begins."""
+    """Return a text in one line, without what tools put before lines, and where in it each line begins, and the end."""
     lines = [_PREFIXES.sub("", line, count=1).replace("\\n", " ") for line in text.splitlines()]
     parts = [" ".join(_GLUED.sub(" ", line).split()) for line in lines]
-    return " ".join(parts), [0, *accumulate(len(part) + 1 for part in parts[:-1])]
+    return " ".join(parts), [0, *accumulate(len(part) + 1 for part in parts)]
 
 
 class _Head(NamedTuple):
@@ -207,8 +206,7 @@ def _find_heads(joined: str, starts: Sequence[int]) -> list[_Head]:
         start, condition = match.end(), match["condition"]
         end = _end_of(joined, start)
         if condition is None:  # older versions have no message; the condition ends with its line
-            next_lines = starts[bisect_right(starts, start) :][:1]
-            end = max(start, min([end, *(line - 1 for line in next_lines)]))
+            end = max(start, min(end, starts[bisect_right(starts, start)] - 1))
             condition = joined[start:end]
         heads.append(_Head(start, end, condition))
     return sorted(heads)
@@ -282,7 +280,7 @@ def _fill(sentence: str, values: Mapping[str, Any]) -> str | None:
     parts = []
     for k, part in enumerate(re.split(r"\[\?(.*?)\?\]", sentence)):
         try:
-            parts.append(_VALUE.sub(lambda value: _spell(values[value[1]], value[2]), part))
+            parts.append(re.sub(r"\{(\w+)(?::(\w+))?\}", lambda value: _spell(values[value[1]], value[2]), part))
         except KeyError:
             if k % 2 == 0:
                 return None
