@@ -135,7 +135,7 @@ def test_the_condition_names_the_numbers_of_older_versions():
     error = only(envelope("Error: incompatible values 1 and 3", "per_core_M % program_config.out_subblock_h == 0"))
     assert error.kind == "matmul_subblock_does_not_divide"
     assert error.numbers == {"per_core_M": 1, "out_subblock_h": 3}
-    assert error.remedies == ("Use out_subblock_h=1, the largest smaller divisor of 1.",)
+    assert error.remedies == ("Use out_subblock_h=1, the next smaller divisor of 1.",)
     assert error.message == "3 does not divide 1: out_subblock_h and per_core_M."
     error = only("Error: incompatible values 1 and 3")
     assert (error.kind, error.message) == ("does_not_divide", "3 does not divide 1.")

@@ -176,7 +176,7 @@ def _excess(numbers: Numbers, name: str, *limits: str) -> Numbers:
 
 
 def _divides(numbers: Numbers, whole: str, part: str) -> Numbers:
-    """Return the remainder of a division, and the largest smaller divisor."""
+    """Return the remainder of a division, and the next smaller divisor."""
     return {"remainder": numbers[whole] % numbers[part], "_divisor": _largest_divisor(numbers[whole], numbers[part])}
 
 
