@@ -66,9 +66,9 @@ class Family:
         """
         if not self.derive:
             return {}
-        name, *arguments = self.derive
+        derivation, arguments = _DERIVATIONS[self.derive[0]], self.derive[1:]
         try:
-            return dict(_DERIVATIONS[name](numbers, *arguments))
+            return derivation(numbers, *arguments)
         except (KeyError, ZeroDivisionError):
             return {}
 
