@@ -188,6 +188,13 @@ def test_condition_stays_with_its_message():
     assert [error.condition for error in find_errors(log).errors] == ["a < b", ""]
 
 
+@pytest.mark.parametrize("start", ["TT_FATAL: ", "FATAL    | ", "FATAL    | TT_FATAL: ", ""])
+def test_logged_message_is_one_error(start):
+    assert (
+        only(f"12:01 | critical |          Always | {start}Input Tensor A is not allocated (assert.hpp:104)").line == 1
+    )
+
+
 def test_error_right_before_another_is_not_lost():
     log = "TT_FATAL @ a.cpp:272: Mt % per_core_M == 0\nok\nTT_FATAL: Input Tensor A is not allocated"
     assert [error.kind for error in find_errors(log).errors] == [

@@ -35,7 +35,7 @@ _GLUED = re.compile(r"E {3,}|(?:(?<!\S)|(?<=info:))E(?!\S)|\x1b\[[\d;]{0,20}m|`"
 _ENVELOPE = re.compile(
     r"TT_(?:FATAL|THROW|ASSERT) @ \S{1,400}:\d{1,7}: (?:(?P<condition>(?:(?!TT_(?:FATAL|THROW) @).){0,1000}?) info: )?"
 )
-_LOGGED = re.compile(r"(?:TT_(?:FATAL|THROW): |\bAlways \| (?:FATAL +\| )?(?!TT_))")
+_LOGGED = re.compile(r"(?:TT_(?:FATAL|THROW): |\bAlways \| (?!(?:FATAL \| )?TT_)(?:FATAL \| )?)")
 _CLASS = re.compile(r"(?:\w{3,80}: )?(?:Error: )?")  # of the program config, before the message
 _END = re.compile(r" backtrace:| \(assert\.hpp| Traceback \(most| TT_(?:FATAL|THROW) @|\. |\Z")
 _NEAR = 160  # characters between an envelope and its message
