@@ -33,7 +33,7 @@ BUDGET = {
         "tiling": (4500, 14),
         "traffic": (2010, 9),
         "ttl": (1320, 5),
-        "ttnn": (3820, 13),
+        "ttnn": (3730, 13),
         "views": (4690, 18),
     },
     "tilewright_audit": {
