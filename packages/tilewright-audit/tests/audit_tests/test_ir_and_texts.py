@@ -146,7 +146,7 @@ def test_an_error_in_a_log_is_explained_once(tmp_path):
     path.write_text(f"ok\n{WHOLE}\nop got Shape([1, 32])\n{WHOLE}\n")
     report = tw.audit(path)
     [failed] = [finding for finding in report.findings if finding.kind == "failed call"]
-    assert failed.message.startswith("line 4: A buffer of 4096 B does not fit L1 (full or fragmented: the message")
+    assert failed.message.startswith("line 4: A buffer of 4096 B does not fit in L1 (full or fragmented: the message")
     assert failed.remedy == "Free other tensors first, with ttnn.deallocate."
     assert report.counts == {"values": 1, "different": 1, "errors": 1}
     assert dict(report.facts)["errors"] == "1 different; tilewright explain has their numbers"

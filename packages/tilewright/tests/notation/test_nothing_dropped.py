@@ -150,7 +150,6 @@ SAMPLES = {
             " PartitionSpec(UNCONSTRAINED, 'x', unreduced={'y'})"
         ),
         "GSPMDSharding({devices=[2]<=[2]}, memory_kind=device)",
-        "SingleDeviceSharding(device=CpuDevice(id=5), memory_kind=device)",
         (
             "DTensorSpec(mesh=DeviceMesh((dp=2, tp=2), 'cuda', stride=(2, 1)), placements=(Shard(dim=0), Partial(sum)),"
             " tensor_meta=TensorMeta(shape=torch.Size([8, 4]), stride=(4, 1), dtype=torch.float32))"

@@ -81,6 +81,10 @@ def wrap(text, width):
         "E ",
         "# ",
         "[rank0]: ",
+        "[default0]:",
+        "(RayWorkerWrapper pid=4242, ip=10.0.0.7) ",
+        "Nov  9 04:33:23 host-1 python3[4242]: ",
+        "2025-10-14T04:33:23.9048735Z ##[error]",
         "vllm  | (Worker_TP1 pid=77) ERROR 10-08 09:19:30 [v1/executor/multiproc_executor.py:671] ",
     ],
 )
@@ -98,6 +102,7 @@ def test_noise_before_wrapped_lines(prefix, width):
         CLASH.replace("[(x=0,y=0) - (x=7,y=7)]", "[0-0 - 7-7]"),
         f"`tt::exception E info: E {CLASH}`",
         f"num_coresE       info:E       {CLASH}",
+        f"TT_FATAL @ /a/b.cpp:12: a < num_coresE       info:E\n{CLASH}",
         f"RuntimeError('TT_THROW @ /a/b.cpp:12: tt::exception\\ninfo:\\n{CLASH}\\nbacktrace:\\n --- x')",
         f"`{CLASH}`",
     ],
@@ -130,7 +135,10 @@ def test_the_condition_names_the_numbers_of_older_versions():
     error = only(envelope("Error: incompatible values 1 and 3", "per_core_M % program_config.out_subblock_h == 0"))
     assert error.kind == "matmul_subblock_does_not_divide"
     assert error.numbers == {"per_core_M": 1, "out_subblock_h": 3}
-    assert error.remedies == ("Use out_subblock_h=1, the largest smaller divisor of 1.",)
+    assert error.remedies == ("Use out_subblock_h=1, the next smaller divisor of 1.",)
+    assert error.message == "3 does not divide 1: out_subblock_h and per_core_M."
+    error = only("Error: incompatible values 1 and 3")
+    assert (error.kind, error.message) == ("does_not_divide", "3 does not divide 1.")
 
 
 @pytest.mark.parametrize(
@@ -158,6 +166,47 @@ def test_message_that_is_in_no_table_is_shown_with_its_condition():
     assert error.kind == "unexplained"
     assert error.message == "ttnn stopped: The moon is in phase 4"
     assert error.condition == "phase < 4"
+
+
+def test_unknown_message_is_shown_in_full():
+    assert only(envelope("cannot use tt::moon in a phase")).message == "ttnn stopped: cannot use tt::moon in a phase"
+
+
+def test_condition_that_explains_a_message_is_shown():
+    error = only(envelope("The moon is wrong", "Mt % per_core_M == 0"))
+    assert (error.kind, error.condition) == ("matmul_per_core_does_not_divide", "Mt % per_core_M == 0")
+
+
+@pytest.mark.parametrize("condition", ["false", "tt::exception"])
+def test_condition_that_is_none_is_in_no_sentence(condition):
+    error = only(envelope("Batch sizes must match. Got K: 8, V: 4", condition))
+    assert (error.condition, error.reason) == ("", "Q, K and V have the same head dimension.")
+
+
+def test_condition_stays_with_its_message():
+    log = f"{envelope('Input Tensor A is not allocated', 'a < b')}\nKt (16) must be divisible by in0_block_w (5)"
+    assert [error.condition for error in find_errors(log).errors] == ["a < b", ""]
+
+
+@pytest.mark.parametrize("start", ["TT_FATAL: ", "FATAL    | ", "FATAL    | TT_FATAL: ", ""])
+def test_logged_message_is_one_error(start):
+    assert (
+        only(f"12:01 | critical |          Always | {start}Input Tensor A is not allocated (assert.hpp:104)").line == 1
+    )
+
+
+def test_error_right_before_another_is_not_lost():
+    log = "TT_FATAL @ a.cpp:272: Mt % per_core_M == 0\nok\nTT_FATAL: Input Tensor A is not allocated"
+    assert [error.kind for error in find_errors(log).errors] == [
+        "matmul_per_core_does_not_divide",
+        "tensor_not_allocated",
+    ]
+
+
+def test_alignment_of_the_rule_is_the_one_that_is_stated():
+    error = only("Shard page size must be aligned to 64B for L1 Tensor")
+    assert "a multiple of 64 bytes" in error.reason
+    assert "a multiple of 32 elements" in error.remedy
 
 
 def test_envelope_without_a_message():

@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from math import ceil
 from pathlib import Path
 from typing import Any
 
+from .._integers import ceil_div, round_up
 from .._json import parse_toml
 from ..formats import format_of
 from ..memory import Chip
@@ -30,25 +30,10 @@ _SHAPES = {
     "range": r"[\[{][\[{(\d][^A-Za-wzA-Z]{1,400}[\])}]",
     "extents": r"(?:\w{1,20}\()?[\[({]{1,2}\d[\d, ]{0,200}[\])}]{1,2}\)?",
     "list": r"[\w, ]{1,80}",
+    "text": r".*",
     "phrase": r"[A-Za-z_](?:[\w\[\]().*/+' -]{0,70}?[\w\])])?",
 }
-_SMALL_WORDS = {
-    "than",
-    "to",
-    "of",
-    "at",
-    "by",
-    "is",
-    "and",
-    "or",
-    "be",
-    "least",
-    "most",
-    "only",
-    "but",
-    "got",
-    "exceed",
-}
+_SMALL_WORDS = re.compile("than|to|of|at|by|is|and|or|be|least|most|only|but|got|exceed")
 _TOKEN = re.compile(r"\{(\w+)(?::(\w+))?\}|(\[\?)|(\?\])|<(?:(\w+):([^<>]+)|([^<>|]+(?:\|[^<>|]+)+))>")
 
 
@@ -73,25 +58,24 @@ class Family:
     meanings: Mapping[str, str] = field(default_factory=dict)
     is_warning: bool = False
 
-    def derive_from(self, numbers: Numbers, condition: str) -> Numbers:
-        """Return what follows from the numbers of a message and the condition that failed; nothing if one is missing.
+    def derive_from(self, numbers: Numbers) -> Numbers:
+        """Return what follows from the numbers of a message; nothing if one is missing.
 
-        >>> Family("", derive=("difference", "over_by", "end", "size")).derive_from({"end": 9, "size": 7}, "")
+        >>> Family("", derive=("difference", "over_by", "end", "size")).derive_from({"end": 9, "size": 7})
         {'over_by': 2}
         """
         if not self.derive:
             return {}
-        name, *arguments = self.derive
+        derivation, arguments = _DERIVATIONS[self.derive[0]], self.derive[1:]
         try:
-            return dict(_DERIVATIONS[name](numbers, condition, *arguments))
+            return derivation(numbers, *arguments)
         except (KeyError, ZeroDivisionError):
             return {}
 
 
 @cache
-def _load_table() -> Numbers:
-    table: Numbers = parse_toml(Path(__file__).with_name("errors.toml").read_bytes(), "errors.toml")
-    return table
+def _load_table() -> dict[str, Any]:
+    return parse_toml(Path(__file__).with_name("errors.toml").read_bytes(), "errors.toml")
 
 
 @cache
@@ -111,8 +95,7 @@ def load_meanings() -> Mapping[str, str]:
     >>> load_meanings()["overlap"]
     'bytes that both claim'
     """
-    meanings: Mapping[str, str] = _load_table()["meanings"]
-    return meanings
+    return {**_load_table()["meanings"]}
 
 
 def _as_lines(value: Any) -> Any:
@@ -174,92 +157,60 @@ def read_value(text: str, shape: str) -> Any:
     if shape in ("core", "range", "extents"):
         numbers = [int(digits) for digits in re.findall(r"\d{1,19}", text)]
         return [numbers[k : k + 2] for k in range(0, len(numbers), 2)] if shape == "range" else numbers
-    return text.rpartition("::")[2].strip()
+    return text if shape == "text" else text.rpartition("::")[2].strip()
 
 
 # What follows from the numbers of a message. A number that the message does not have is a KeyError: nothing follows.
-# Names that begin with an underscore are for sentences; `_kind` and `_numbers` replace those of the family.
+# Names that begin with an underscore are for sentences; `_kind` and `_numbers` replace those of the family, and
+# `_condition` is what failed.
 
 
-def _difference(numbers: Numbers, condition: str, name: str, large: str, small: str) -> Numbers:
+def _difference(numbers: Numbers, name: str, large: str, small: str) -> Numbers:
     return {name: numbers[large] - numbers[small]}
 
 
-def _excess(numbers: Numbers, condition: str, count: str, limit: str) -> Numbers:
-    return {"too_many_by": numbers[count] - numbers[limit], "_times": ceil(numbers[count] / numbers[limit])}
+def _excess(numbers: Numbers, name: str, *limits: str) -> Numbers:
+    """Return by how much, and how many times, a count is over that of some limits which the message states."""
+    count, limit = numbers[name], numbers[next(filter(numbers.__contains__, limits), "")]
+    return {"too_many_by": count - limit, "_times": ceil_div(count, limit)}
 
 
-def _excess_of_one(numbers: Numbers, condition: str, count: str, *limits: str) -> Numbers:
-    """Return the excess over the limit that the message states, one of several."""
-    return _excess(numbers, condition, count, next((name for name in limits if name in numbers), ""))
-
-
-def _divides(numbers: Numbers, condition: str, whole: str, part: str) -> Numbers:
-    """Return the remainder of a division, and the largest smaller divisor."""
+def _divides(numbers: Numbers, whole: str, part: str) -> Numbers:
+    """Return the remainder of a division, and the next smaller divisor."""
     return {"remainder": numbers[whole] % numbers[part], "_divisor": _largest_divisor(numbers[whole], numbers[part])}
 
 
-def _division(numbers: Numbers, condition: str) -> Numbers:
-    """Return a division whose two numbers are the only ones of the message, in this order."""
-    (whole, value), (part, divisor) = [*numbers.items(), ("", 0), ("", 0)][:2]
-    names = {"_whole": whole, "_value": value, "_part": part, "_divisor_value": divisor}
-    return names | _divides(numbers, condition, whole, part)
-
-
-def _bare_division(numbers: Numbers, condition: str) -> Numbers:
-    return {"_kind": _division_kind(numbers["_whole"], numbers["_part"])}
-
-
-def _incompatible(numbers: Numbers, condition: str) -> Numbers:
-    """Return the kind and the names of two numbers that older versions print without: the condition has them."""
-    named = re.search(r"(\w{1,40}) % (?:\w{1,40}\.)?(\w{1,40}) == 0", condition)
-    if named is None:
-        return {"_whole": "the second value", "_part": "the first value"}
-    whole, part = named.groups()
-    renamed = {whole: numbers["_value"], part: numbers["_other"]}
-    derived = _divides(renamed, condition, whole, part)
-    return {"_kind": _division_kind(whole, part), "_numbers": renamed, "_whole": whole, "_part": part, **derived}
-
-
-def _stated_division(numbers: Numbers, condition: str) -> Numbers:
-    """Return a division whose numbers have the names that the message gives them, if it states both."""
+def _division(numbers: Numbers) -> Numbers:
+    """Return the kind of a division and its numbers, by the names that the text gives them."""
     whole, part = numbers["_whole"], numbers["_part"]
-    stated = {_as_name(whole): numbers.get("_value"), _as_name(part): numbers.get("_divisor_value")}
-    renamed = {name: value for name, value in stated.items() if value is not None}
-    derived: Numbers = {"_kind": _division_kind(whole, part), "_numbers": renamed}
-    if len(renamed) == 2 and numbers["_divisor_value"]:
-        derived |= _divides(renamed, condition, *renamed)
-        if derived["_kind"] == "not_a_tile_multiple":
-            derived["_padded"] = _round_up(*renamed.values())
+    stated = ((whole, "_value"), (part, "_divisor_value"))
+    named = {_as_name(name): numbers[value] for name, value in stated if value in numbers}
+    otherwise = "matmul_per_core_does_not_divide" if "per_core_" in whole else "does_not_divide"
+    kind = _kind_of("kinds_by_divisor", part, otherwise)
+    derived: Numbers = {"_kind": kind, "_numbers": named, "_whole": whole, "_part": part}
+    if len(named) == 2 and numbers["_divisor_value"]:
+        derived |= _divides(named, *named)
+        derived |= {"_padded": round_up(*named.values())} if kind == "not_a_tile_multiple" else {}
     return derived
 
 
-def _stated_equality(numbers: Numbers, condition: str) -> Numbers:
-    """Return the kind and the names of two numbers that should be equal."""
-    first, second = numbers["_first"], numbers["_second"]
-    kinds = {
-        "num_heads": "attention_heads",
-        "per_core_": "matmul_per_core_mismatch",
-        "in0_block_w": "matmul_per_core_mismatch",
-        "block_": "norm_block_mismatch",
-    }
-    kind = next((kind for word, kind in kinds.items() if word in f"{first} {second}"), "values_differ")
-    renamed = {_as_name(first): numbers["_value"], _as_name(second): numbers["_other"]}
-    return {"_kind": kind, "_numbers": renamed, "difference": abs(numbers["_value"] - numbers["_other"])}
+def _division_of_condition(numbers: Numbers) -> Numbers:
+    """Return a division of which the message has the values only, as in older versions, and the condition the names."""
+    names = re.search(r"(?P<_whole>\w{1,40}) % (?:\w{1,40}\.)?(?P<_part>\w{1,40}) == 0", numbers["_condition"])
+    return _division(numbers | names.groupdict()) if names else {}
 
 
-def _division_kind(whole: str, part: str) -> str:
-    """Return the kind of error that a division is which leaves a remainder."""
-    kinds = {
-        "out_subblock": "matmul_subblock_does_not_divide",
-        "in0_block": "matmul_k_block_does_not_divide",
-        "subblock": "norm_subblock_does_not_divide",
-        "per_core_": "matmul_per_core_does_not_divide",
-        "tile": "not_a_tile_multiple",
-        "num_heads": "attention_heads",
-    }
-    found = (kind for word, kind in kinds.items() if word in part.lower())
-    return next(found, "matmul_per_core_does_not_divide" if "per_core_" in whole else "does_not_divide")
+def _equality(numbers: Numbers) -> Numbers:
+    """Return the kind and the numbers of two values that should be equal, by the names that the text gives them."""
+    first, second, value, other = (numbers[name] for name in ("_first", "_second", "_value", "_other"))
+    kind = _kind_of("kinds_by_equal", f"{first} {second}", "values_differ")
+    named = {_as_name(first): value, _as_name(second): other}
+    return {"_kind": kind, "_numbers": named, "difference": abs(value - other)}
+
+
+def _kind_of(table: str, names: str, otherwise: str) -> str:
+    """Return the kind of the first row of a table whose word the names of some numbers have."""
+    return next((kind for word, kind in _load_table()[table].items() if word in names.lower()), otherwise)
 
 
 def _as_name(phrase: str) -> str:
@@ -267,11 +218,10 @@ def _as_name(phrase: str) -> str:
     return re.sub(r"\W+", "_", phrase).strip("_")
 
 
-def _named_numbers(numbers: Numbers, condition: str) -> Numbers:
+def _named_numbers(numbers: Numbers) -> Numbers:
     """Return the numbers of a message that is not known, by the words before them."""
     named = re.findall(r"([A-Za-z_]\w{0,60})(?: ?\(|=|: | )(\d{1,19})\b(?!\.\d)", numbers["_text"])
-    stated = {name: int(value) for name, value in named if name not in _SMALL_WORDS}
-    return {"_numbers": stated | {"_text": numbers["_text"]}}
+    return {"_numbers": {name: int(value) for name, value in named if not _SMALL_WORDS.fullmatch(name)}}
 
 
 def _largest_divisor(number: int, most: int) -> int:
@@ -279,11 +229,7 @@ def _largest_divisor(number: int, most: int) -> int:
     return next((d for d in range(min(most, number, 4096), 1, -1) if number % d == 0), 1)
 
 
-def _round_up(extent: int, tile: int) -> int:
-    return -(-extent // tile) * tile
-
-
-def _out_of_memory(numbers: Numbers, condition: str) -> Numbers:
+def _out_of_memory(numbers: Numbers) -> Numbers:
     """Return why an allocation failed, by how much, and the changes that make it fit."""
     memory, needed = numbers["memory"], numbers["needed_per_bank"]
     bank, free, hole = (numbers.get(name) for name in ("bank_size", "free_per_bank", "largest_free_block"))
@@ -307,7 +253,7 @@ def _out_of_memory(numbers: Numbers, condition: str) -> Numbers:
         derived |= {"_users": True} if memory == "DRAM" else {}
     space = bank if "over_the_bank_by" in derived else hole
     if space:
-        derived |= {"_space": space, "_parts": ceil(needed / space)} | _smaller_formats(needed, space)
+        derived |= {"_space": space, "_parts": ceil_div(needed, space)} | _smaller_formats(needed, space)
     return derived | (_in_dram(numbers) if memory == "L1" else _reserved_dram(numbers, derived))
 
 
@@ -326,8 +272,8 @@ def _in_dram(numbers: Numbers) -> Numbers:
     for chip in _chips():
         if chip.banks("l1") == numbers["banks"]:
             banks = chip.banks("dram")
-            per_bank = f"about {ceil(numbers['size'] / banks)} of {chip.bank_bytes('dram')} B in each of {banks} banks"
-            return {"_dram": f", on {chip.name} {per_bank}"}
+            share, bank = ceil_div(numbers["size"], banks), chip.bank_bytes("dram")
+            return {"_dram": f", on {chip.name} about {share} of {bank} B in each of {banks} banks"}
     return {"_dram": ""}
 
 
@@ -346,71 +292,60 @@ def _chips() -> tuple[Chip, ...]:
     return tuple([Chip.named(name) for name in ("wormhole_n150", "blackhole_p150", "blackhole_p100")])
 
 
-def _buffers_clash(numbers: Numbers, condition: str) -> Numbers:
+def _buffers_clash(numbers: Numbers) -> Numbers:
     end = numbers["buffers_end"]
     left = [f"{chip.l1_end - end} B on {chip.name.partition('_')[0]}" for chip in _chips()[:2] if chip.l1_end > end]
     return {"overlap": end - numbers["l1_buffer_address"], **({"_left": " or ".join(left)} if left else {})}
 
 
-def _buffers_exceed(numbers: Numbers, condition: str) -> Numbers:
+def _buffers_exceed(numbers: Numbers) -> Numbers:
     end, size = numbers["buffers_end"], numbers["l1_size"]
     derived: Numbers = {"over_by": end - size}
     for chip in _chips():
         if chip.l1_end == size and end > size:
-            times = ceil((end - chip.l1_base) / (size - chip.l1_base))
+            times = ceil_div(end - chip.l1_base, size - chip.l1_base)
             return derived | {"_chip": chip.name, "_buffers": end - chip.l1_base, "_times": times}
     return derived
 
 
-def _next_legal_shard(numbers: Numbers, condition: str) -> Numbers:
-    sides = zip(numbers["shard"], numbers["tile"], strict=False)
-    return {"next_legal": [_round_up(extent, side) for extent, side in sides]}
+def _next_legal_shard(numbers: Numbers) -> Numbers:
+    return {"next_legal": list(map(round_up, numbers["shard"], numbers["tile"]))}
 
 
-def _off_device(numbers: Numbers, condition: str) -> Numbers:
+def _off_device(numbers: Numbers) -> Numbers:
     if numbers["memory"] == "DRAM":
         return {"_cores": f"(0, 0) to ({numbers['banks'] - 1}, 0)", "_query": "dram_grid_size()"}
     return {"_query": "compute_with_storage_grid_size()"}
 
 
-def _alignment(numbers: Numbers, condition: str) -> Numbers:
-    return {"_elements": numbers.get("alignment", 16) // 2}
+def _alignment(numbers: Numbers) -> Numbers:
+    return {"_alignment": numbers.get("alignment", 16), "_elements": numbers.get("alignment", 16) // 2}
 
 
-def _tile_extent(numbers: Numbers, condition: str) -> Numbers:
-    side = "width" if "width" in numbers else "height"
-    extent, tile = numbers[side], numbers[f"tile_{side}"]
-    return {"remainder": extent % tile, "_padded": _round_up(extent, tile), "_extent": extent, "_tile": tile}
-
-
-def _subblock(numbers: Numbers, condition: str) -> Numbers:
+def _subblock(numbers: Numbers) -> Numbers:
     width, height, limit = (numbers[name] for name in ("out_subblock_w", "out_subblock_h", "limit"))
     fitting = _largest_divisor(width, limit)
     return {"over_by": width * height - limit, "_width": fitting, "_height": _largest_divisor(height, limit // fitting)}
 
 
-def _expected_per_core(numbers: Numbers, condition: str) -> Numbers:
+def _expected_per_core(numbers: Numbers) -> Numbers:
     return {"expected_per_core_M": numbers["shard_height"] // numbers["tile_height"]}
 
 
-def _attention(numbers: Numbers, condition: str) -> Numbers:
-    return {"_condition": condition} if condition else {}
+def _heads(numbers: Numbers) -> Numbers:
+    return {"_heads": _largest_divisor(numbers["Q"], numbers["K"])}
 
 
-def _heads(numbers: Numbers, condition: str) -> Numbers:
-    return {"_heads": _largest_divisor(numbers["Q"], numbers["K"] or 1)}
-
-
-def _fill_cache(numbers: Numbers, condition: str) -> Numbers:
-    start, cache_height = numbers["update_idx"], numbers["cache_height"]
-    return {"over_by": start + numbers["input_height"] - cache_height, "_most": max(0, cache_height - start)}
+def _fill_cache(numbers: Numbers) -> Numbers:
+    free = numbers["cache_height"] - numbers["update_idx"]
+    return {"over_by": numbers["input_height"] - free, "_most": max(0, free)}
 
 
 _DERIVATIONS: dict[str, Callable[..., Numbers]] = {
     function.__name__.strip("_"): function
     for function in (
-        _difference, _excess, _excess_of_one, _divides, _division, _bare_division, _incompatible, _stated_division,
-        _stated_equality, _out_of_memory, _buffers_clash, _buffers_exceed, _next_legal_shard, _off_device, _alignment,
-        _tile_extent, _subblock, _expected_per_core, _attention, _heads, _fill_cache, _named_numbers,
+        _difference, _excess, _divides, _division, _division_of_condition, _equality, _out_of_memory, _buffers_clash,
+        _buffers_exceed, _next_legal_shard, _off_device, _alignment, _subblock, _expected_per_core, _heads, _fill_cache,
+        _named_numbers,
     )
 }  # fmt: skip

@@ -11,38 +11,36 @@ import textwrap
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
-from string import Formatter
+from functools import partial
+from itertools import accumulate, chain, islice, pairwise
 from typing import Any, NamedTuple
 
 from .._text import format_bytes, format_extents
 from ..errors import FileFormatError
 from ..findings import Finding, Severity, plain_data
-from .error_families import Family, Numbers, compile_wording, load_families, load_meanings, read_value
+from .error_families import Family, Numbers, Wording, compile_wording, load_families, load_meanings, read_value
 
-_PREFIX = re.compile(
+_PREFIXES = re.compile(
     r"(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?Z?[ |-]*"  # a timestamp
     r"|\[\d{1,6},\d{1,6}\]<\w{1,10}>:? ?"  # a rank of MPI
-    r"|\[rank\d{1,4}\]: ?|\(\w{1,30}(?: pid=\d{1,9})?\) "  # a process of torch or vLLM
+    r"|\[(?:rank|default)\d{1,4}\]: ?"  # a process of torch
+    r"|\(\w{1,30}(?: pid=\d{1,9}(?:, ip=[\d.]{7,15})?)?\) "  # of vLLM or Ray
+    r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [\w.-]{1,60} [\w./-]{1,60}(?:\[\d{1,9}\])?: "  # the journal, or syslog
+    r"|##\[\w{1,20}\]"  # GitHub
     r"|[\w.-]{1,40} +\| (?=\(|ERROR|INFO|WARN)"  # a container
     r"|(?:ERROR|WARNING|INFO|CRITICAL|DEBUG) [\d:. -]{5,30}\[?[\w./-]{1,80}:\d{1,6}\] ?"  # vLLM's logger
-    r"|E {2,}|E\Z|[>#|] ?|\x1b\[[\d;]{0,20}m|[ \t]+)"
+    r"|E {2,}|E\Z|[>#|] ?|\x1b\[[\d;]{0,20}m|[ \t]+){0,6}"
 )
-_GLUED = re.compile(r"E {3,}|(?<!\S)E(?!\S)|\x1b\[[\d;]{0,20}m|`")
-_ENVELOPE = re.compile(r"TT_(?:FATAL|THROW|ASSERT) @ \S{1,400}:\d{1,7}: ")
-_LOGGED = re.compile(r"(?:TT_(?:FATAL|THROW): |\bAlways \| (?:FATAL +\| )?(?!TT_))")
+_GLUED = re.compile(r"E {3,}|(?:(?<!\S)|(?<=info:))E(?!\S)|\x1b\[[\d;]{0,20}m|`")
+_ENVELOPE = re.compile(
+    r"TT_(?:FATAL|THROW|ASSERT) @ \S{1,400}:\d{1,7}: (?:(?P<condition>(?:(?!TT_(?:FATAL|THROW) @).){0,1000}?) info: )?"
+)
+_LOGGED = re.compile(r"(?:TT_(?:FATAL|THROW): |\bAlways \| (?!(?:FATAL \| )?TT_)(?:FATAL \| )?)")
 _CLASS = re.compile(r"(?:\w{3,80}: )?(?:Error: )?")  # of the program config, before the message
 _END = re.compile(r" backtrace:| \(assert\.hpp| Traceback \(most| TT_(?:FATAL|THROW) @|\. |\Z")
 _NEAR = 160  # characters between an envelope and its message
 _SHOWN = 300  # characters of a message that nothing explains
-_HIDDEN = re.compile(r"INTERNAL: Error code: 13\b")
-_WHOLE = re.compile(r"(?P<_text>.*)", re.DOTALL)
-_WIDTH = 80
-_EMPTY_CONDITIONS = ("false", "tt::exception")
-_MAX_CONDITION = 1000  # characters
-_MAX_PREFIXES = 6  # before one line
-
-Found = tuple[Family, re.Match[str]]  # a message in a text that is one line
+_EMPTY_CONDITIONS = ("", "false", "tt::exception")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +64,7 @@ class ExplainedError(Finding):
     remedies: tuple[str, ...] = ()
     unknown: str = ""
 
-    def explain(self, width: int = _WIDTH) -> str:
+    def explain(self, width: int = 80) -> str:
         """Return the explanation as text, in lines of at most `width` characters.
 
         >>> print(
@@ -79,33 +77,27 @@ class ExplainedError(Finding):
                    over_by  32   how far it is over the limit
           remedy   End at 96 or before.
         """
-        values = {
-            name: _spell(value, is_core=name == "core")
-            for name, value in {**self.numbers, **self.derived}.items()
-            if name != "cause"  # which the first line states
-        }
+        numbers = self.numbers | self.derived
+        values = {name: _spell(value, "core" if name == "core" else None) for name, value in numbers.items()}
+        values.pop("cause", None)  # which the first line states
         long = [max(map(len, texts), default=0) for texts in (values, values.values())]
-        lines = textwrap.wrap(f"{self.kind}: {self.message}", width, subsequent_indent="  ", break_on_hyphens=False)
-        lines += _wrap_rows("rule", [self.reason], width)
-        lines += _wrap_rows("failed", [self.condition], width)
         rows = [f"{name:{long[0]}}  {value:{long[1]}}  {self.meanings.get(name, '')}" for name, value in values.items()]
-        lines += _wrap_rows("numbers", rows, width, sum(long) + 4)
-        lines += _wrap_rows("remedy", self.remedies, width, 2 * (len(self.remedies) > 1))
-        lines += _wrap_rows("unknown", [self.unknown], width)
-        lines += _wrap_rows("line", [str(self.line)] if self.line > 1 else [], width)
-        return "\n".join(lines)
-
-
-def _wrap_rows(label: str, rows: Sequence[str], width: int, indent: int = 0) -> list[str]:
-    """Return rows of text under a label, the lines after the first of each indented."""
-    lines: list[str] = []
-    for row in filter(None, rows):
-        bullet = "- " if indent == 2 else ""
-        head = f"  {'' if lines else label:7}  {bullet}"
-        lines += textwrap.wrap(
-            head + row, width, subsequent_indent=" " * (11 + indent), break_long_words=False, break_on_hyphens=False
+        bullet = "- " if len(self.remedies) > 1 else ""
+        sections = (  # each with its label, its rows, and how far the further lines of a row are indented
+            ("rule", [self.reason], 0),
+            ("failed", [self.condition], 0),
+            ("numbers", rows, sum(long) + 4),
+            ("remedy", [bullet + remedy for remedy in self.remedies], len(bullet)),
+            ("unknown", [self.unknown], 0),
+            ("line", [str(self.line)] if self.line > 1 else [], 0),
         )
-    return lines
+        wrap = partial(textwrap.wrap, width=width, break_on_hyphens=False)
+        lines = wrap(f"{self.kind}: {self.message}", subsequent_indent="  ")
+        for label, texts, indent in sections:
+            for k, text in enumerate(filter(None, texts)):
+                head = f"  {'' if k else label:7}  "
+                lines += wrap(head + text, subsequent_indent=" " * (len(head) + indent), break_long_words=False)
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True)
@@ -171,40 +163,32 @@ def find_errors(text: str, is_message: bool = False) -> ErrorReport:
     joined, starts = _join_lines(text)
     heads = _find_heads(joined, starts)
     found = _find_known(joined)
-    known = [match.start() for _, match in found]
-    for head in heads:
+    known = [item.match.start() for item in found]
+    conditions = {}  # by the message: a log states the condition only once, where the message is raised
+    for head, next_head in pairwise([*heads, _Head(len(joined), len(joined))]):
         following = bisect_left(known, head.start)
-        if following == len(known) or known[following] > head.start + _NEAR:
+        if following == len(known) or known[following] >= min(head.start + _NEAR, next_head.start):
+            following = len(found)
             found.append(_explain_unknown(joined, head))
+        if head.condition not in _EMPTY_CONDITIONS:
+            conditions[found[following].match[0]] = head.condition
     if is_message and not found:
         found = [*_match_rules(joined, 0), *_search(load_families("conditions"), joined, 0, _SHOWN)][:1]
-    if not found:
-        found = [(_CAUSE_HIDDEN, match) for match in islice(_HIDDEN.finditer(joined), 1)]
-    found.sort(key=lambda item: item[1].start())
-    conditions = _conditions(found, heads)
+    found = found or [*islice(_search(load_families("hidden"), joined), 1)]
+    found.sort(key=lambda item: item.match.start())
     errors: dict[tuple[str, str], ExplainedError] = {}
-    for family, match in found:
-        line = bisect_right(starts, match.start())
-        error = _explain_match(family, match, conditions.get(match[0], ""), line)
+    for item in found:
+        line = bisect_right(starts, item.match.start())
+        error = _explain_found(item, conditions.get(item.match[0], ""), line)
         errors.setdefault((error.kind, f"{error.numbers} {error.message}"), error)  # it is logged, and then raised
     return ErrorReport(tuple(errors.values()))
 
 
 def _join_lines(text: str) -> tuple[str, list[int]]:
-    """Return a text in one line, without what tools put before lines, and where in it each line begins."""
-    parts, starts, at = [], [], 0
-    for line in text.splitlines() or [text]:
-        begin = 0
-        for _ in range(_MAX_PREFIXES):
-            prefix = _PREFIX.match(line, begin)
-            if prefix is None or prefix.end() == begin:
-                break
-            begin = prefix.end()
-        part = " ".join(_GLUED.sub(" ", line[begin:].replace("\\n", " ")).split())
-        starts.append(at)
-        parts.append(part)
-        at += len(part) + 1
-    return " ".join(parts), starts
+    """Return a text in one line, without what tools put before lines, and where in it each line begins, and the end."""
+    lines = [_PREFIXES.sub("", line, count=1).replace("\\n", " ") for line in text.splitlines()]
+    parts = [" ".join(_GLUED.sub(" ", line).split()) for line in lines]
+    return " ".join(parts), [0, *accumulate(len(part) + 1 for part in parts)]
 
 
 class _Head(NamedTuple):
@@ -219,93 +203,75 @@ def _find_heads(joined: str, starts: Sequence[int]) -> list[_Head]:
     """Return where messages begin, as envelopes and log lines show: whatever the message is."""
     heads = [_Head(match.end(), _end_of(joined, match.end())) for match in _LOGGED.finditer(joined)]
     for match in _ENVELOPE.finditer(joined):
-        begin = match.end()
-        mark = joined.find(" info: ", begin, begin + _MAX_CONDITION)
-        if mark >= 0 and "TT_FATAL @" not in joined[begin:mark]:
-            message = mark + len(" info: ")
-            heads.append(_Head(message, _end_of(joined, message), joined[begin:mark]))
-        else:  # older versions have no message; the condition ends with its line
-            line = bisect_right(starts, begin)
-            end = min(starts[line] - 1 if line < len(starts) else len(joined), _end_of(joined, begin))
-            heads.append(_Head(begin, max(begin, end), joined[begin:end]))
+        start, condition = match.end(), match["condition"]
+        end = _end_of(joined, start)
+        if condition is None:  # older versions have no message; the condition ends with its line
+            end = max(start, min(end, starts[bisect_right(starts, start)] - 1))
+            condition = joined[start:end]
+        heads.append(_Head(start, end, condition))
     return sorted(heads)
 
 
-def _search(families: Sequence[Family], text: str, start: int = 0, end: int | None = None) -> Iterator[Found]:
+class _Found(NamedTuple):
+    """A message in a text that is one line, and the wording that matches it."""
+
+    family: Family
+    wording: Wording
+    match: re.Match[str]
+
+
+def _search(families: Sequence[Family], text: str, start: int = 0, end: int | None = None) -> Iterator[_Found]:
     """Yield where the wordings of some families are; those whose anchor the text lacks cost no search."""
     end = len(text) if end is None else end
     for family in families:
         for wording in map(compile_wording, family.wordings):
             if text.find(wording.anchor, start, end) >= 0:
-                yield from [(family, match) for match in wording.pattern.finditer(text, start, end)]
+                yield from [_Found(family, wording, match) for match in wording.pattern.finditer(text, start, end)]
 
 
-def _find_known(joined: str) -> list[Found]:
+def _find_known(joined: str) -> list[_Found]:
     """Return the messages of known families, without those inside others: the longest that begins first is meant."""
-    found: list[Found] = []
-    bare = [item for item in _search(load_families("conditions"), joined) if item[1]["_file"]]
+    known: list[_Found] = []
+    bare = [found for found in _search(load_families("conditions"), joined) if found.match["_file"]]
     matches = [*_search(load_families(), joined), *bare]
-    for family, match in sorted(matches, key=lambda item: (item[1].start(), -item[1].end())):
-        if not found or match.start() >= found[-1][1].end():
-            found.append((family, match))
-    return found
+    for found in sorted(matches, key=lambda found: (found.match.start(), -found.match.end())):
+        if not known or found.match.start() >= known[-1].match.end():
+            known.append(found)
+    return known
 
 
-def _match_rules(joined: str, start: int) -> list[Found]:
-    """Return the general rule that the message which begins at `start` states, if it states one."""
-    prefix = _CLASS.match(joined, start)
-    begin = prefix.end() if prefix else start
+def _match_rules(joined: str, start: int) -> Iterator[_Found]:
+    """Yield the general rules that the message which begins at `start` states."""
+    begin = next(_CLASS.finditer(joined, start)).end()
     end = _end_of(joined, begin)
     for family in load_families("rules"):
         for wording in map(compile_wording, family.wordings):
             if match := wording.pattern.match(joined, begin, end):
-                return [(family, match)]
-    return []
+                yield _Found(family, wording, match)
 
 
-def _explain_unknown(joined: str, head: _Head) -> Found:
+def _explain_unknown(joined: str, head: _Head) -> _Found:
     """Return what can be said of a message that is none of the known ones: a rule, its condition's, or itself."""
     before = head.start - len(head.condition) - len(" info: ")
     conditions = _search(load_families("conditions"), joined, max(0, before), head.end)
-    for found in (*_match_rules(joined, head.start), *conditions):
-        return found
-    match = _WHOLE.match(joined, head.start, head.end)
-    assert match is not None  # it matches everything
-    return _UNEXPLAINED, match
+    whole = _search(load_families("unexplained"), joined, head.start, head.end)
+    return next(chain(_match_rules(joined, head.start), conditions, whole))
 
 
 def _end_of(joined: str, start: int) -> int:
-    match = _END.search(joined, start, start + _SHOWN)
-    return match.start() if match else min(len(joined), start + _SHOWN)
+    return next(_END.finditer(joined, start, start + _SHOWN)).start()
 
 
-def _conditions(found: list[Found], heads: Sequence[_Head]) -> dict[str, str]:
-    """Return the condition of each message, by its text: a log states it only once, where the message is raised."""
-    conditions = {}
-    for _, match in found:
-        k = bisect_right(heads, (match.start(), len(match.string) + 1)) - 1
-        if k >= 0 and match.start() - heads[k].start <= _NEAR and heads[k].condition:
-            conditions[match[0]] = heads[k].condition
-    return conditions
-
-
-class _Sentence(Formatter):
-    """Fills a sentence with numbers: sizes as `{size:B}`, cores as `{core:core}`; `{name:given}` prints nothing."""
-
-    def format_field(self, value: Any, format_spec: str) -> str:
-        if format_spec == "given":
-            return ""
-        if format_spec == "B":
-            return f"{value} B" + (f" ({format_bytes(value)})" if value >= 1 << 20 else "")
-        return _spell(value, format_spec == "core")
-
-
-def _spell(value: Any, is_core: bool = False) -> str:
-    """Return a number of a message, or a list of them, as text."""
+def _spell(value: Any, shape: str | None = None) -> str:
+    """Return a number of a message, or a list of them, as text: a size if `shape` is "B", nothing if it is "given"."""
+    if shape == "given":
+        return ""
+    if shape == "B":
+        return f"{value} B" + (f" ({format_bytes(value)})" if value >= 1 << 20 else "")
     if isinstance(value, list) and value and isinstance(value[0], list):
-        return " to ".join([_spell(core, is_core=True) for core in value])
+        return " to ".join([_spell(core, "core") for core in value])
     if isinstance(value, list):
-        return f"({', '.join(map(str, value))})" if is_core else format_extents(value)
+        return f"({', '.join(map(str, value))})" if shape == "core" else format_extents(value)
     return str(value)
 
 
@@ -314,54 +280,37 @@ def _fill(sentence: str, values: Mapping[str, Any]) -> str | None:
     parts = []
     for k, part in enumerate(re.split(r"\[\?(.*?)\?\]", sentence)):
         try:
-            parts.append(_Sentence().vformat(part, (), values))
+            parts.append(re.sub(r"\{(\w+)(?::(\w+))?\}", lambda value: _spell(values[value[1]], value[2]), part))
         except KeyError:
             if k % 2 == 0:
                 return None
     return "".join(parts).strip()
 
 
-def _explain_match(family: Family, match: re.Match[str], condition: str, line: int) -> ExplainedError:
-    wordings = map(compile_wording, family.wordings)
-    shapes: dict[str, str] = next((wording.shapes for wording in wordings if wording.pattern is match.re), {})
+def _explain_found(found: _Found, condition: str, line: int) -> ExplainedError:
+    family, wording, match = found
     stated = {name: text for name, text in match.groupdict().items() if text is not None}
-    values = {name: read_value(text, shapes.get(name, "word")) for name, text in stated.items() if text != "{}"}
-    derived = family.derive_from(values, condition)
-    kind = derived.pop("_kind", family.kind)
-    numbers = derived.pop("_numbers", values)
+    values = {name: read_value(text, wording.shapes[name]) for name, text in stated.items() if text != "{}"}
+    values |= {"_condition": condition} if condition else {}
+    derived = family.derive_from(values)
+    numbers = derived.get("_numbers", values)
     values = values | numbers | derived
     shown = {name: value for name, value in (numbers | derived).items() if not name.startswith("_")}
     meanings = {**load_meanings(), **family.meanings}
     remedies = [text for text in (_fill(remedy, values) for remedy in family.remedies) if text]
     unknown = [_fill(family.unknown, values) or "", "the numbers: the text has {} for them" * ("{}" in stated.values())]
     return ExplainedError(
-        kind=kind,
+        kind=derived.get("_kind", family.kind),
         message=_fill(family.what, values) or match[0].strip(),
         severity=Severity.WARNING if family.is_warning else Severity.ERROR,
         reason=_fill(family.rule, values) or "",
         remedy=remedies[0] if remedies else "",
         text=match[0].strip(),
         line=line,
-        condition="" if condition in _EMPTY_CONDITIONS else condition,
+        condition=condition,
         numbers={name: value for name, value in shown.items() if name in numbers},
         derived={name: value for name, value in shown.items() if name not in numbers},
         meanings={name: meanings[name] for name in shown if name in meanings},
         remedies=tuple(remedies),
         unknown="; ".join(filter(None, unknown)),
     )
-
-
-_UNEXPLAINED = Family(
-    "unexplained",
-    (),
-    "ttnn stopped: {_text}",
-    "This message is none of those that tilewright explains; what it compares is in its condition.",
-    derive=("named_numbers",),
-)
-_CAUSE_HIDDEN = Family(
-    "cause_hidden",
-    (),
-    "A program of tt-xla failed, and the text does not say why.",
-    "Error code 13 stands for any failure below it.",
-    ("Look for a line with 'critical' above; if there is none, run again with TT_METAL_LOGGER_LEVEL=INFO.",),
-)
