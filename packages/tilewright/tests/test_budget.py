@@ -18,11 +18,11 @@ BUDGET = {
     "tilewright": {
         "(modules)": (1060, 15),
         "analysis": (1580, 6),
-        "cli": (3390, 21),
-        "conversion": (6740, 16),
+        "cli": (3460, 22),
+        "conversion": (7390, 18),
         "copying": (2220, 8),
         "cute": (1330, 6),
-        "explorer": (1260, 9),
+        "explorer": (1300, 10),
         "files": (5470, 18),
         "formats": (1530, 5),
         "layout": (3670, 14),
@@ -34,7 +34,7 @@ BUDGET = {
         "traffic": (2010, 9),
         "ttl": (1320, 5),
         "ttnn": (3730, 13),
-        "views": (4690, 18),
+        "views": (4700, 18),
     },
     "tilewright_audit": {
         "(modules)": (4030, 16),

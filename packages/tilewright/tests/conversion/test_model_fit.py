@@ -162,7 +162,7 @@ def test_the_command(tmp_path, monkeypatch):
     assert "alternatives for all tensors together:" in said
     status, said = ask("prepare", "Llama-3.1-8B-Instruct", "--for", "N150", "--dry-run")
     assert status == 0
-    assert "space enough on wormhole_n150, weights only: KV cache and" in said
+    assert "enough space on wormhole_n150, weights only: KV cache and" in said
     assert "fits" not in said
     data = json.loads(ask("prepare", "Llama-3.1-8B-Instruct", "--for", "N150", "--dry-run", "--json")[1])
     assert (data["fit"]["fits"], data["fit"]["scope"][:12], data["fit"]["notes"]) == (True, "weights only", [])

@@ -145,6 +145,24 @@ def test_a_tensor_that_ttnn_printed_is_pasted_as_the_shape(look):
     assert page.locator("pre").inner_text() == repr(parse_spec(fragment(page)))
 
 
+def test_a_model_is_fitted_from_its_config(look):
+    page = look(refused=REFUSED)
+    config = {"model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32}
+    config |= {"num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128256}
+    model = page.locator("section.card", has=page.locator("textarea[name=config]"))
+    model.locator("[name=machine]").select_option("T3K")
+    model.locator("[name=users]").fill("32")
+    model.locator("textarea").fill(json.dumps(config))
+    model.locator(".pill.good").wait_for()
+    assert model.locator(".pill").inner_text().startswith("fits T3K, each of 8 devices with 32 users")
+    assert "KV cache" in model.inner_text()
+    assert model.locator("tbody tr").count() == 11
+    assert "hidden_size" not in page.url
+    model.locator("textarea").fill("{")
+    model.locator(".problem").wait_for()
+    assert "paste the whole config.json" in model.locator(".problem").inner_text()
+
+
 def test_clicking_an_element_shows_its_whole_way(look):
     page = look()
     # page 15 is the tile at row 5, column 0 of the pages: row 1, column 17

@@ -13,7 +13,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from math import prod
 from pathlib import Path
@@ -353,7 +353,7 @@ class Checkpoint:
         >>> Checkpoint.of_config("model", {}).has_tensors
         False
         """
-        return cls(spelling, config, {}, defaultdict(lambda: format_of("bfloat16")), has_tensors=False)
+        return cls(spelling, config, {}, defaultdict(partial(format_of, "bfloat16")), has_tensors=False)
 
     @classmethod
     def of(cls, spelling: str, model: NamedModel, notes: Iterable[str] = ()) -> Checkpoint:

@@ -273,7 +273,7 @@ def prepare(
 
 # `fit`: whether a checkpoint, a cache, a file or a plan fits the devices that hold it, or tensors fit a chip.
 
-_WEIGHTS_ONLY = "weights only: KV cache and activations are not counted, as capacity does"
+_WEIGHTS_ONLY = "weights only: KV cache and activations are not counted"
 Holdings: TypeAlias = "str | os.PathLike[str] | TensorFile | StoredTensor | Tensorbin | ConversionPlan"
 
 

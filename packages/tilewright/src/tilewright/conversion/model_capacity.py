@@ -58,7 +58,7 @@ _TRACE = "trace"
 _NOT_COUNTED = "activations of prefill, sampling, buffers of collectives, vision and sound"
 _TIGHT = 0.1  # of a bank: the tightest production rows keep as much for what is not counted
 _GROUPS = {"FF1_FF3": "w1 and w3", "FF2": "w2", "WQKV": "wqkv", "WO": "wo"}
-_MAX_LISTED = 8  # demands of a kind that are printed
+_MAX_LISTED = 6  # demands of a kind that are printed
 _MOST = 1 << 40  # blocks or users that are looked for
 
 
@@ -69,7 +69,8 @@ class Demand:
     The first extent of `spec` is for one block of a cache, one user, or one row of 32 tokens, if it is `per` "block",
     "user" or "row".
 
-    >>> Demand("weights", "w", TensorSpec((1, 1, 64, 64), "bfloat16", "tile", chip="n150"), 2).bytes_per_bank()
+    >>> demand = Demand("weights", "w", TensorSpec((1, 1, 64, 64), "bfloat16", "tile", chip="n150"), 2)
+    >>> demand.bytes_per_bank()
     4096
     """
 
@@ -93,7 +94,7 @@ class Demand:
         return self.count * self.bytes_each(numbers)
 
 
-class Refusal(NamedTuple):
+class Shortage(NamedTuple):
     """The tensor at which ttnn would refuse: what it is, how many come before, and the bytes of a bank it finds."""
 
     name: str
@@ -160,7 +161,7 @@ class Capacity(Drawable):
         return max(0, -self.free)
 
     @property
-    def refusal(self) -> Refusal | None:
+    def refusal(self) -> Shortage | None:
         """Where ttnn would refuse, allocating in order; None if everything fits."""
         free, placed = self.bank_bytes, 0
         for demand in self.demands:
@@ -168,7 +169,7 @@ class Capacity(Drawable):
             fitting = min(demand.count, free // each) if each else demand.count
             placed, free = placed + fitting, free - fitting * each
             if fitting < demand.count:
-                return Refusal(f"{demand.kind}: {demand.name}", placed, each, free)
+                return Shortage(f"{demand.kind}: {demand.name}", placed, each, free)
         return None
 
     @cached_property
@@ -190,6 +191,10 @@ class Capacity(Drawable):
         )
         return None if most is None else most * self.block_size
 
+    @property
+    def _shared_tokens(self) -> int:
+        return (self.blocks - self.users) * self.block_size
+
     def _blocks_for(self, tokens: int, users: int) -> int:
         """Return the blocks for the tokens that users share, and one that each has begun."""
         return ceil_div(tokens, self.block_size) + users if self.block_size else users
@@ -207,7 +212,7 @@ class Capacity(Drawable):
         return low
 
     def solve(self, what: str) -> Capacity:
-        """Return the report with the largest number of "users" that each have the context, or the largest "context".
+        """Return the report with the largest number of `what`: "users" who each have the context, or "context".
 
         It is this report if none fits.
 
@@ -258,13 +263,13 @@ class Capacity(Drawable):
         if self.fits:
             return
         yield from self._smaller_formats()
-        most, users, context = self.largest, self.largest_users, self.largest_context
-        if most and not self.block_size:
-            yield f"at most {most} blocks or users of the cache, instead of {self.blocks}"
-        if most and self.block_size and context is not None and context < self.context:
-            yield f"a context of {context} tokens, instead of {self.context}"
-        if self.block_size and users:
-            yield f"at most {users} users with {self.context} tokens each, all at once"
+        if self.largest and not self.block_size:
+            yield f"at most {self.largest} blocks or users of the cache, instead of {self.blocks}"
+        if self.block_size and (most := self.largest_context):
+            limit = f", and a context of at most as many, instead of {self.context}" if most < self.context else ""
+            yield f"{most} tokens, shared by the users of a replica, instead of {self._shared_tokens}{limit}"
+        if self.block_size and (users := self.largest_users):
+            yield f"at most {count_of(users, 'user')} with {self.context} tokens each, all at once"
         yield from self._next_machine()
 
     def _smaller_formats(self) -> Iterator[str]:
@@ -328,8 +333,10 @@ class Capacity(Drawable):
                 yield "", f"{format_bytes(rest):>9}  {len(own) - _MAX_LISTED} smaller kinds of tensors"
         yield "in all", f"{self.used() + whole - self.bank_bytes} of {whole} bytes in each of {banks} banks"
         if self.block_size:
-            tokens = (self.blocks - self.users) * self.block_size
-            yield "tokens", f"{tokens}, shared by the users of a replica; each may take up to {self.context}"
+            yield (
+                "tokens",
+                f"{self._shared_tokens}, shared by the users of a replica; each may take up to {self.context}",
+            )
         if (refusal := self.refusal) is not None:
             placed = f"{count_of(refusal.placed, 'tensor')} fit; then {refusal.name} needs {refusal.needed} bytes"
             yield "refused", f"{placed} of each bank, of which {refusal.free} are free"
@@ -419,9 +426,9 @@ def capacity(
 
     >>> config = {"model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32}
     >>> config |= {"num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128256}
-    >>> report = capacity(config, "N150", users=32, context=32768)
+    >>> report = capacity(config, "N300", users=32, context=32768)
     >>> report.fits, report.blocks, report.largest_users
-    (True, 2080, 2)
+    (True, 2080, 8)
     """
     if isinstance(model, Sequence) and not isinstance(model, str):
         return _of_tensors(model, machine, cache, cache_count, blocks, trace_region_size or 0)
@@ -559,7 +566,7 @@ def _weights(
         return _estimate_weights(machine, recipe, sizes, options, str(problem))
     source, demands = f"recipe {recipe.name}", dict[tuple[str, TensorSpec], Demand]()
     for file in files:
-        name = file.name if file.layer is None else file.name.replace(f".{file.layer}.", ".*.", 1)
+        name = file.name.removeprefix(f"layers.{file.layer}.")
         key = name, file.spec.with_chip(machine.chip)
         count = 1 if file.layer is None else counts[file.layer]
         old = demands.get(key, Demand("weights", *key, 0, "", source))
@@ -613,7 +620,9 @@ def _caches(sizes: ModelSizes, machine: Machine, block_size: int, dtype: str) ->
     """Yield what the layers keep of the tokens of users, on each device of a replica."""
     devices = prod(machine.mesh)
     for layers in sizes.cache_layers():
-        source = f"{count_of(layers.layers, 'layer')} of {layers.kind}"
+        copies = devices // layers.heads if layers.heads else 1
+        held = f", each head on {copies} of {devices} devices" if copies > 1 else ""
+        source = f"{count_of(layers.layers, 'layer')} of {layers.kind}{held}"
         for heads, *rest in layers.state:  # kept in the format of its sums
             spec = TensorSpec((1, ceil_div(heads, devices), *rest), "float32", "tile", memory="dram", chip=machine.chip)
             yield Demand("state", "linear attention", spec, layers.layers, "user", source)

@@ -37,10 +37,13 @@ def describe_model(fields: FormFields) -> dict[str, Any]:
     try:
         config = json.loads(text)
     except (ValueError, RecursionError) as problem:
-        raise FieldError("config", f"this is no JSON: {problem}; paste the whole config.json of a model") from None
+        raise FieldError("config", f"expected JSON: {problem}; paste the whole config.json of a model") from None
     if not isinstance(config, Mapping):
         raise FieldError("config", f"expected an object, got {text[:40]}; paste the whole config.json of a model")
-    question: dict[str, Any] = {"users": parse_integer(fields, "users", 1), "context": parse_integer(fields, "context", 0) or None}
+    question: dict[str, Any] = {
+        "users": parse_integer(fields, "users", 1),
+        "context": parse_integer(fields, "context", 0) or None,
+    }
     machine = fields.get("machine") or "N150"
     report = attribute_errors("config", lambda: capacity(config, machine, **question))
     others = attribute_errors("config", lambda: list_machines(config, **question))

@@ -418,7 +418,7 @@ class Fit:
         scope = f", {self.scope}" if self.scope else ""
         verdict = "fits" if self.fits else "does not fit"
         if self.scope:  # which is not the whole
-            verdict = "space enough on" if self.fits else "too little space on"
+            verdict = "enough space on" if self.fits else "too little space on"
         lines = [f"{verdict} {self.chip.name}{devices}{scope}"]
         lines += [f"note: {note}" for note in self.notes]
         lines += self._summarize() if len(self.tensors) > _MAX_LISTED else map(str, self.tensors)

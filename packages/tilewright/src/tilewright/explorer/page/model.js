@@ -61,7 +61,7 @@ export class ModelCard {
       make("p", { class: result.fits ? "pill good" : "pill bad" }, result.verdict),
       scene(result.scene),
       make("pre", {}, result.text),
-      ...(result.changes.length ? [make("h4", {}, "What would fit"), make("ul", {}, ...result.changes.map((text) => make("li", {}, text)))] : []),
+      ...(result.changes.length ? [make("h4", {}, "What would fit"), ...result.changes.map((text) => make("p", {}, text))] : []),
       make("h4", {}, "Machines"),
       make("div", { class: "scroll" }, make("table", {}, make("thead", {}, make("tr", {}, ...["Machine", "Verdict", "Users, all at once", "Context of one"].map((text) => make("th", { scope: "col" }, text)))), make("tbody", {}, ...rows))),
     ];

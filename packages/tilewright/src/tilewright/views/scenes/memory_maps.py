@@ -87,9 +87,7 @@ def capacity_scene(report: Capacity, *, side: int = MAX_SIDE, **options: Unpack[
     allocator, names = report.stack()
     scene = memory_scene(allocator, buffer_type="dram", names=names, whole=True, side=side)
     panels = tuple([replace(panel, title="what each bank holds") for panel in scene.panels])
-    verdict = str(report).partition("\n")[0]
-    sizes = [Fact(kind, f"{size} bytes of each bank") for kind, size in report.by_kind().items()]
-    facts = (*sizes, Fact("verdict", verdict, "good" if report.fits else "bad"))
+    facts = tuple([Fact(kind, f"{size} bytes of each bank") for kind, size in report.by_kind().items()])
     return Scene(f"DRAM of {report.machine}, each of {count_of(prod(report.mesh), 'device')}", panels, facts)
 
 
