@@ -248,7 +248,9 @@ def use_explorer():
 
     words = {"shape": "256x192", "chip": "n150", "dtype": "bfloat16", "at": "33,5", "core": "0,0", "bank": "0"}
     words |= {"to_memory": "height_sharded", "to_buffer": "l1", "to_grid": "4x1", "mesh": "1x2", "cut": "1"}
-    words |= {"notation": "Sw<3,0,3> o (8,8):(8,1)", "scheme": "double"}
+    words |= {"notation": "Sw<3,0,3> o (8,8):(8,1)", "scheme": "double", "machine": "T3K", "users": "8"}
+    model = {"model_type": "llama", "hidden_size": 256, "num_hidden_layers": 2, "num_attention_heads": 8}
+    words["config"] = json.dumps({**model, "intermediate_size": 512, "vocab_size": 1024})
     layouts = [
         {"notation": "(8,12):(12,1)", "op": "zipped_divide", "other": "<4,6>"},
         {"notation": "(32,32):(32,1)", "threads": "32:1"},

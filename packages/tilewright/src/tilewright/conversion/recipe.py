@@ -536,7 +536,8 @@ def _load_built_in(name: str) -> Recipe:
     package = files("tilewright.conversion")
     folder = package / "recipes" / name
     texts = {file.name: file.read_bytes() for file in folder.iterdir() if file.name.endswith(".toml")}
-    logic = hashlib.sha256((package / "recipe_logic.py").read_bytes()).hexdigest()
+    source = package / "recipe_logic.py"
+    logic = hashlib.sha256(source.read_bytes() if source.is_file() else b"compiled").hexdigest()  # as in a browser
     return _build_recipe(name, "", texts, Recipe(name, logic, logic=TtTransformers))
 
 
