@@ -33,7 +33,7 @@ def test_what_does_not_fit_says_by_how_much_and_what_would(run, model):
     asked = ("fit", model, "--for", "N150", "--context", "131072")
     said = " ".join(run(*asked, status=1).out.split())
     data = json.loads(run(*asked, "--json", status=1).out)
-    assert f"are lacking in each bank ({data['shortfall']} bytes)" in said
+    assert f"each bank lacks {data['shortfall']} bytes" in said
     assert "change KV cache in bfloat4_b:" in said
     assert data["changes"][-1].startswith("N300: ")
     assert run("fit", model, "--for", "N150", "--context", "131072", "--kv-dtype", "bfloat4_b").status == 0

@@ -107,7 +107,7 @@ def test_what_is_served_fits(model):
         )  # scaled up until nothing holds it
         assert not again.fits
         assert again.shortfall == again.used() - again.bank_bytes > 0
-        assert f"({again.shortfall} bytes)" in str(again)
+        assert f"each bank lacks {again.shortfall} bytes (" in str(again)
 
 
 def test_shared_tokens_are_those_of_tt_transformers():

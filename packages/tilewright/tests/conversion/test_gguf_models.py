@@ -158,6 +158,9 @@ def test_other_families_give_the_same_cache(make, architecture, options, tmp_pat
     expected = cache_files(model, tmp_path / "a")
     assert len(expected) > 20
     assert cache_files(path, tmp_path / "b") == expected
+    asked = {"users": 4, "context": 4096, "hf_model": NAME}
+    sizes = {each: tw.capacity(each, "N300", **asked).used() for each in (model, model / "config.json", path)}
+    assert len(set(sizes.values())) == 1, sizes  # what a checkpoint holds is what its config.json implies
 
 
 def test_a_mixtral_gives_the_same_cache(tmp_path):

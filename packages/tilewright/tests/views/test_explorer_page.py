@@ -154,7 +154,7 @@ def test_a_model_is_fitted_from_its_config(look):
     model.locator("[name=users]").fill("32")
     model.locator("textarea").fill(json.dumps(config))
     model.locator(".pill.good").wait_for()
-    assert model.locator(".pill").inner_text().startswith("fits T3K, each of 8 devices with 32 users")
+    assert model.locator(".pill").inner_text().startswith("fits T3K (8 devices) with 32 users")
     assert "KV cache" in model.inner_text()
     assert model.locator("tbody tr").count() == 11
     assert "hidden_size" not in page.url

@@ -45,7 +45,9 @@ _model_option = option_in("Models")
 @_model_option("--machines", is_flag=True, help="Fit a model on every machine.")
 @_model_option("--users", type=click.IntRange(1), metavar="N", help="Users served at a time. [1]")
 @_model_option("--context", type=click.IntRange(1), metavar="N", help="Most tokens of one user. [as the model can]")
-@_model_option("--shared-tokens", "tokens", type=click.IntRange(1), metavar="N", help="Tokens that all users of a replica share.")
+@_model_option(
+    "--shared-tokens", "tokens", type=click.IntRange(1), metavar="N", help="Tokens that all users of a replica share."
+)
 @_model_option("--replicas", type=click.IntRange(1), metavar="N", help="Copies of the model on the machine. [1]")
 @_model_option("--block-size", type=click.IntRange(1), metavar="N", help="Tokens of a block of the KV cache. [64]")
 @_model_option("--kv-dtype", type=FORMAT, help="Number format of the KV cache. [as the recipe says]")

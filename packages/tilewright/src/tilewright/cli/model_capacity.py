@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .._text import format_table
-from .console import Answer, ExitCode, table_width
+from .console import Answer, ExitCode, table_width, wrap_lines
 from .show import picture_text
 
 if TYPE_CHECKING:
@@ -20,27 +20,26 @@ def answer_capacity(model: str, machine: str, solve: str | None, explain: bool, 
     """Return whether a model fits a machine, with the largest numbers, and with `explain` a picture and remedies.
 
     `question` are the other arguments of `capacity`, and `solve` is what is to be as large, or as exact, as possible.
-
-    >>> question = {"users": 2}
     """
     from ..conversion import capacity, solve_precision
+    from ..memory import format_steps
 
-    lines = []
+    lines: list[tuple[str, str]] = []
     if solve == "precision":
         found, report = solve_precision(model, machine, **question)
-        lines.append(f"precision {found}" if report.fits else "precision none that is known suffices")
+        lines.append(("precision", found if report.fits else "none that is known suffices"))
     else:
         report = capacity(model, machine, **question)
         report = report if solve is None else report.solve(solve)
     changes = list(report.changes()) if explain or not report.fits else []
-    lines += [f"{'change' if k == 0 else '':<10}{text}" for k, text in enumerate(changes)]
+    lines += [("change" if k == 0 else "", text) for k, text in enumerate(changes)]
     data = report.to_json() | {"solved": solve, "changes": changes}
     verdict, _, rest = str(report).partition("\n")
-    first = click.style(verdict, fg="green" if report.fits else "red", bold=True)
+    first = click.style(wrap_lines(verdict), fg="green" if report.fits else "red", bold=True)
 
     def text() -> str:
         picture = ["", picture_text(_draw(report))] if explain else []
-        return "\n".join([first, rest, *lines, *picture])
+        return "\n".join([first, rest, *([format_steps(lines)] if lines else []), *picture])
 
     return Answer(text, data, ExitCode.OK if report.fits else ExitCode.NO)
 

@@ -258,7 +258,7 @@ class Capacity(Drawable):
 
         >>> spec = TensorSpec((1, 8, 64, 128), "bfloat16", "tile", chip="n150")
         >>> next(capacity([], "N150", cache=spec, cache_count=64, blocks=2000).changes())
-        'KV cache in bfloat8_b: 742764544 instead of 1398145024 bytes of each bank'
+        'KV cache in bfloat8_b: 742764544 bytes of each bank'
         """
         if self.fits:
             return
@@ -288,7 +288,7 @@ class Capacity(Drawable):
             chosen.append(text)
             left = (self.used() if alone else left) - savings[text]
             if left <= self.bank_bytes:
-                yield f"{', '.join(chosen)}: {left} instead of {self.used()} bytes of each bank"
+                yield f"{', '.join(chosen)}: {left} bytes of each bank"
                 if not alone:
                     return
                 chosen = []
@@ -310,15 +310,17 @@ class Capacity(Drawable):
         return f"{self._verdict()}\n{format_steps(list(self._rows()))}"
 
     def _verdict(self) -> str:
-        devices = f", each of {count_of(prod(self.mesh), 'device')}" if prod(self.mesh) > 1 else ""
+        devices = f" ({prod(self.mesh)} devices)" if prod(self.mesh) > 1 else ""
         asked = f" with {count_of(self.users * self.replicas, 'user')}" if self.block_size else ""
         by_estimate = "by an estimate, " if self.is_estimate else ""
         if not self.fits:
-            lacking = f"{format_bytes(self.shortfall)} are lacking in each bank ({self.shortfall} bytes)"
+            lacking = f"each bank lacks {self.shortfall} bytes ({format_bytes(self.shortfall)})"
             return f"{by_estimate}does not fit {self.machine}{devices}{asked}: {lacking}"
         share = self.free / self.bank_bytes
-        tight = "; production keeps 10 % or more for what is not counted" if share < _TIGHT else ""
-        return f"{by_estimate}fits {self.machine}{devices}{asked}: {share:.0%} of each bank is left{tight}"
+        tight = "; production keeps 10% or more" if share < _TIGHT else ""
+        return (
+            f"{by_estimate}fits {self.machine}{devices}{asked}: {share:.0%} of each bank is left for activations{tight}"
+        )
 
     def _rows(self) -> Iterator[tuple[str, str]]:
         whole, banks = self.chip.bank_bytes("dram"), self.chip.banks("dram")
@@ -341,7 +343,8 @@ class Capacity(Drawable):
             placed = f"{count_of(refusal.placed, 'tensor')} fit; then {refusal.name} needs {refusal.needed} bytes"
             yield "refused", f"{placed} of each bank, of which {refusal.free} are free"
         yield "largest", self._describe_largest()
-        yield "besides", f"{_NOT_COUNTED} are not counted"
+        left = f": they share the {format_bytes(self.free)} of each bank that are left" if self.fits else ""
+        yield "besides", f"{_NOT_COUNTED} are not counted{left}"
         yield from [("note", note) for note in self.notes]
 
     def _size_of(self, demand: Demand) -> int:
@@ -366,7 +369,7 @@ class Capacity(Drawable):
         """Return the report as plain data."""
         names = (
             *("machine", "mesh", "fits", "bank_bytes", "free", "shortfall", "blocks", "users", "context", "block_size"),
-            *("replicas", "trace_region_size", "is_estimate", "largest", "largest_users", "largest_context", "refusal"),
+            *("replicas", "trace_region_size", "is_estimate", "largest", "largest_users", "largest_context"),
         )
         demands = [
             {
@@ -381,6 +384,7 @@ class Capacity(Drawable):
             for demand in self.demands
         ]
         data = {name: plain_data(getattr(self, name)) for name in names if self.block_size or "largest_" not in name}
+        data["refusal"] = None if self.refusal is None else self.refusal._asdict()
         used = {"chip": self.chip.name, "used": self.used(), "by_kind": self.by_kind(), "demands": demands}
         return {**data, **used, "not_counted": _NOT_COUNTED, "notes": list(self.notes)}
 
