@@ -7,10 +7,14 @@ import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import tilewright as tw
 from tilewright.conversion import capacity, list_machines, solve_precision
 from tilewright.errors import TilewrightError
+
+from ..cases import examples
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "capacity"
 CASES = json.loads((GOLDEN / "allocations_public.json").read_text())["cases"]
@@ -178,6 +182,58 @@ def test_kinds_of_attention_are_counted_as_they_are():
     }
     windows, full = [each for each in capacity({**base, **sliding}, "N150").demands if each.kind == "KV cache"]
     assert (windows.per, windows.count, full.per, full.count) == ("user", 14, "block", 2)
+    shared = {"layer_types": ["conv"] * 3 + ["full_attention"] * 5, "num_kv_shared_layers": 2}
+    report = capacity({**base, **shared}, "N150")
+    assert [each.count for each in report.demands if each.kind == "KV cache"] == [2 * (5 - 2)]
+    assert "3 layers of kind 'conv': what they keep of users is not counted" in report.notes
+
+
+def test_what_an_estimate_does_not_read_is_said():
+    config = {**LLAMA, "model_type": "another", "text_config": {"per_layer_inputs": 256, "bos_token_id": 5}}
+    notes = " ".join(capacity({**config, "vision_config": {"depth": 32}}, "P150").notes)
+    assert "not read in config.json, so not counted if they add weights: vision_config, per_layer_inputs" in notes
+    assert "bos_token_id" not in notes
+    assert "not read" not in " ".join(capacity(LLAMA, "P150").notes)
+
+
+@st.composite
+def requests(draw):
+    """Return weights with their numbers, and a block of a cache with the number of such tensors."""
+    weights = []
+    for _ in range(draw(st.integers(0, 4))):
+        dtype = draw(st.sampled_from(["bfloat16", "bfloat8_b", "bfloat4_b", "float32"]))
+        layout = "tile" if "_b" in dtype else draw(st.sampled_from(["tile", "row_major"]))
+        shape = (1, 1, draw(st.integers(1, 9000)), draw(st.integers(1, 9000)))
+        weights.append((tw.TensorSpec(shape, dtype, layout, memory="dram"), draw(st.integers(1, 20))))
+    shape = (1, draw(st.integers(1, 8)), draw(st.sampled_from([16, 48, 64])), draw(st.sampled_from([72, 128, 576])))
+    dtype = draw(st.sampled_from(["bfloat16", "bfloat8_b", "bfloat4_b"]))
+    return weights, tw.TensorSpec(shape, dtype, "tile", memory="dram"), 2 * draw(st.integers(1, 20))
+
+
+def allocates(chip, tensors, trace):
+    """Return whether our allocator has space for tensors, one after the other."""
+    allocator = tw.Allocator(chip, trace_region_size=trace)
+    try:
+        for spec, number in tensors:
+            for _ in range(number):
+                allocator.allocate(spec.with_chip(allocator.chip))
+    except tw.OutOfMemory:
+        return False
+    return True
+
+
+@given(requests(), st.sampled_from(["n150", "p150", "p100"]), st.sampled_from([0, 1, 50_000_000]))
+@examples(25)
+def test_the_allocator_has_space_for_the_largest_number_only(asked, chip, trace):
+    weights, block, count = asked
+    most = capacity(weights, chip, cache=block, cache_count=count, trace_region_size=trace).largest
+    if most is None:
+        assert not allocates(chip, weights, trace)
+        return
+    for blocks, fits in ((most, True), (most + 1, False)):
+        cache = block.replace(shape=(blocks, *block.shape.logical[1:])) if blocks else None
+        tensors = weights if cache is None else [*weights, (cache, count)]
+        assert allocates(chip, tensors, trace) == fits
 
 
 def test_a_model_is_a_folder_or_a_config_or_a_mapping(tmp_path):

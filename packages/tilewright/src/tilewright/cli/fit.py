@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .console import Answer, CommandError, ExitCode, check_input_path, shorten, wrap_lines
-from .model_capacity import answer_capacity, answer_machines
+from .._text import format_table
+from .console import Answer, CommandError, ExitCode, check_input_path, shorten, table_width, wrap_lines
 from .options import (
     CHIP_OPTIONS,
     FORMAT,
@@ -28,10 +28,11 @@ from .options import (
     typed_options,
 )
 from .program import follow_links_option, option_in, refuse_options, verb
+from .show import picture_text
 from .subjects import TEXT, is_text, names_file, parse_subject, read_text
 
 if TYPE_CHECKING:
-    from ..conversion import DeviceTensor
+    from ..conversion import Capacity, DeviceTensor
     from ..files import StoredTensor
     from ..memory import Fit
 
@@ -103,8 +104,8 @@ def command(
         question |= {} if trace_region is None else {"trace_region_size": trace_region}
         if machine is None:
             refuse_options(["solve", "explain"], "with --machines; name one with --for")
-            return answer_machines(tensors[0], question)
-        return answer_capacity(tensors[0], machine, solve, explain, question)
+            return _answer_machines(tensors[0], question)
+        return _answer_capacity(tensors[0], machine, solve, explain, question)
     refuse_options([*question, "solve", "explain"], "without --for, such as --for N300")
     reserved = (list(cb), l1_small, trace_region or 0)
     from ..conversion import common_mesh, fit_device
@@ -123,6 +124,68 @@ def command(
         if tensor.spec is not None:
             assumed |= list_assumptions(tensor.spec, typed | stated)
     return _build_answer(report, assumed)
+
+
+def _answer_capacity(model: str, machine: str, solve: str | None, explain: bool, question: Mapping[str, Any]) -> Answer:
+    """Return whether a model fits a machine, with the largest numbers, and with `explain` a picture and remedies.
+
+    `question` are the other arguments of `capacity`, and `solve` is what is to be as large, or as exact, as possible.
+    """
+    from ..conversion import capacity, solve_precision
+    from ..memory import format_steps
+
+    lines: list[tuple[str, str]] = []
+    if solve == "precision":
+        found, report = solve_precision(model, machine, **question)
+        lines.append(("precision", found if report.fits else "none that is known suffices"))
+    else:
+        report = capacity(model, machine, **question)
+        report = report if solve is None else report.solve(solve)
+    changes = list(report.changes()) if explain or not report.fits else []
+    lines += [("change" if k == 0 else "", text) for k, text in enumerate(changes)]
+    data = report.to_json() | {"solved": solve, "changes": changes}
+    verdict, _, rest = str(report).partition("\n")
+    first = click.style(wrap_lines(verdict), fg="green" if report.fits else "red", bold=True)
+
+    def text() -> str:
+        picture = ["", picture_text(_draw(report))] if explain else []
+        return "\n".join([first, rest, *([format_steps(lines)] if lines else []), *picture])
+
+    return Answer(text, data, ExitCode.OK if report.fits else ExitCode.NO)
+
+
+def _draw(report: Capacity) -> Any:
+    from ..views import scene_of
+
+    return scene_of(report)
+
+
+def _answer_machines(model: str, question: Mapping[str, Any]) -> Answer:
+    """Return a table of all machines: whether a model fits, and the largest numbers of users and tokens."""
+    from ..conversion import list_machines
+
+    reports = list_machines(model, **question)
+    rows = [("machine", "devices", "fits", "left", "users", "context")]
+    notes = []
+    for name, report in reports.items():
+        if isinstance(report, str):
+            rows.append((name, "", "unknown", "", "", ""))
+            notes.append(f"{name}: {report}")
+            continue
+        fits = ("fits" if report.fits else "does not fit") + ", estimated" * report.is_estimate
+        left = f"{report.free / report.bank_bytes:.0%}" if report.fits else ""
+        devices = str(report.mesh[0] * report.mesh[1])
+        rows.append((name, devices, fits, left, str(report.largest_users or 0), str(report.largest_context or 0)))
+    known = [report for report in reports.values() if not isinstance(report, str)]
+    context = known[0].context if known else 0
+    notes += [
+        f"users: with {context} tokens each, all at once; context: of one user, with all of the cache",
+        *known[0].notes,
+    ]
+    data = {name: report if isinstance(report, str) else report.to_json() for name, report in reports.items()}
+    lines = format_table(rows, table_width(), right=[1, 3, 4, 5])
+    is_any = any(report.fits for report in known)
+    return Answer(lambda: "\n".join([*lines, *notes]), data, ExitCode.OK if is_any else ExitCode.NO)
 
 
 def _build_answer(report: Fit, assumed: Mapping[str, str] | None = None) -> Answer:

@@ -212,16 +212,24 @@ def describe_config(
     dropped = set(unused)
     yield from _describe_optional(config, [name for name in own if name not in dropped])
     yield from _describe_contradictions(config)
-    unread = [
-        f"{field} = {repr(value)[:40]}"
-        for field, value in config.items()
-        if value and field not in used and field not in _UNRELATED and not field.startswith("_")
-    ]
-    if unread:
+    if unread := list_unread(config, used):
         yield (
             f"config.json: nothing here reads {', '.join(unread)}; if it changes the weights, the cache is not of this"
             " model"
         )
+
+
+def list_unread(config: Mapping[str, Any], used: Collection[str]) -> list[str]:
+    """Return the fields of a config.json that are not among the `used` ones, but may say something about weights.
+
+    >>> list_unread({"model_type": "llama", "num_experts": 4, "rope_theta": 10000.0}, ["model_type"])
+    ['num_experts = 4']
+    """
+    return [
+        f"{field} = {repr(value)[:40]}"
+        for field, value in config.items()
+        if value and field not in used and field not in _UNRELATED and not field.startswith("_")
+    ]
 
 
 def _describe_optional(config: Mapping[str, Any], tensors: Collection[str]) -> Iterator[str]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._files import as_path
 from .._integers import ceil_div
-from .._text import count_of, format_bytes, format_extents
+from .._text import count_of, format_bytes, format_extents, list_some
 from ..display import Drawable
 from ..errors import FormatError
 from ..files import SUFFIXES, FilePath, find_checkpoint_folder
@@ -28,6 +28,7 @@ from .cache import (
     Checkpoint,
     Machine,
     WeightCache,
+    list_unread,
     model_name,
     open_checkpoint,
     read_config,
@@ -443,6 +444,11 @@ def capacity(
     checkpoint, target = _open(model, recipe), Machine.of(machine, recipe)
     part, sizes = _find_machine(machine, recipe, replicas), ModelSizes.of(checkpoint.config)
     weights, notes, stored = _weights(checkpoint, part, recipe, sizes, options)
+    caches = [*_caches(sizes, part, block_size, kv_dtype or stored), _rotary(sizes, part)]
+    is_estimate = any(demand.source == _ESTIMATED for demand in weights)
+    unread = [text.partition(" ")[0] for text in list_unread(sizes.unread(), ())] if is_estimate else []
+    if unread:
+        notes.append(f"not read in config.json, so not counted if they add weights: {list_some(unread, _MAX_LISTED)}")
     own, shared = _share_tokens(options.get("hf_model", checkpoint.spelling), part, sizes, context, tokens)
     asked: dict[str, Any] = {
         "users": users,
@@ -456,15 +462,15 @@ def capacity(
         target.name,
         target.chip,
         target.mesh,
-        (*weights, *_caches(sizes, part, block_size, kv_dtype or stored), _rotary(sizes, part)),
+        (*weights, *caches),
         TRACE_REGION if trace_region_size is None else trace_region_size,
         ceil_div(shared, block_size) + ceil_div(users, replicas),
         ceil_div(users, replicas),
         own,
         block_size,
         replicas,
-        any(demand.source == _ESTIMATED for demand in weights),
-        tuple(notes),
+        is_estimate,
+        (*notes, *sizes.uncounted_layers()),
         asked,
     )
 
@@ -532,7 +538,7 @@ def _open(model: FilePath | Mapping[str, Any] | Checkpoint, recipe: Recipe) -> C
 
 
 def _is_bare(path: Path) -> bool:
-    """Return whether a path is that of a config.json, or of a folder without tensors."""
+    """Return whether a path is a config.json, or a folder without tensors."""
     if not path.is_dir():
         return path.suffix == ".json"
     return not any(file.suffix in SUFFIXES for file in find_checkpoint_folder(path).iterdir())

@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a config.json says about the memory of a model: its caches by kind of attention, and its weights, estimated.
 
-A recipe knows the weights of its families exactly; those of others are estimated here, and say so.
+A recipe knows the weights of its families exactly; other weights are estimated here, and say so.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 from .._integers import ceil_div
+from .._text import count_of
 from ..errors import FileFormatError
 
 _MAX_SIZE = 1 << 24  # a number of config.json
@@ -58,7 +61,7 @@ class EstimatedWeight(NamedTuple):
 class ModelSizes:
     """The numbers of a model that decide how much memory it takes, as a config.json states them.
 
-    A model of several parts has those of its language model.
+    For a model of several parts, its language model counts.
 
     >>> sizes = ModelSizes.of({"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 99})
     >>> sizes.head_dim, sizes.kv_heads, sizes.cache_layers()
@@ -72,38 +75,38 @@ class ModelSizes:
     kv_heads: int
     head_dim: int
     vocabulary: int
+    read: set[str] = field(default_factory=set, repr=False, compare=False)  # fields of config.json
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> ModelSizes:
         """Return the numbers of a `config`; raise if one is missing, or no size."""
         inner = config.get("text_config")
         own = {**config, **inner} if isinstance(inner, Mapping) else config
-        dim = _size(own, "hidden_size", "dim", "n_embd")
-        layers = _size(own, "num_hidden_layers", "n_layers", "n_layer", most=1 << 12)
-        heads = _size(own, "num_attention_heads", "n_heads", "n_head")
-        kv_heads = _size(own, "num_key_value_heads", "n_kv_heads", default=heads)
-        head_dim = _size(own, "head_dim", default=max(1, dim // heads))
-        _size(own, "intermediate_size", default=dim)  # which recipes read as well
-        return cls(own, dim, layers, heads, kv_heads, head_dim, _size(own, "vocab_size"))
+        read = {"text_config", "layer_types"}
+        size = partial(_size, own, read)
+        dim, heads = size("hidden_size", "dim", "n_embd"), size("num_attention_heads", "n_heads", "n_head")
+        layers = size("num_hidden_layers", "n_layers", "n_layer", most=1 << 12)
+        kv_heads = size("num_key_value_heads", "n_kv_heads", default=heads)
+        head_dim = size("head_dim", default=max(1, dim // heads))
+        size("intermediate_size", default=dim)  # which recipes read as well
+        return cls(own, dim, layers, heads, kv_heads, head_dim, size("vocab_size"), read)
 
     def size(self, *keys: str, default: int | None = None) -> int:
         """Return the first of some `keys` of the config, or the `default`."""
-        return _size(self.config, *keys, default=default)
+        return _size(self.config, self.read, *keys, default=default)
 
-    def layer_kinds(self) -> dict[str, int]:
-        """Return how many layers there are of each kind of attention."""
+    def layer_kinds(self, cached: bool = False) -> dict[str, int]:
+        """Return how many layers there are of each kind, or only of those with a cache of their own if `cached`."""
         kinds = self.config.get("layer_types")
-        if isinstance(kinds, list) and kinds and all(isinstance(kind, str) for kind in kinds):
-            if len(kinds) != self.layers:
-                raise FileFormatError(
-                    f"config.json: layer_types has {len(kinds)} layers, but the model has {self.layers}"
-                )
-            return {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)}
-        every = self.size("full_attention_interval", default=0)
-        if every and self.config.get("linear_num_value_heads"):
-            full = self.layers // every
-            return {"linear_attention": self.layers - full, "full_attention": full}
-        return {"full_attention": self.layers}
+        if not isinstance(kinds, list) or not all(isinstance(kind, str) for kind in kinds):
+            kinds = []
+        if kinds and len(kinds) != self.layers:
+            raise FileFormatError(f"config.json: layer_types has {len(kinds)} layers, but the model has {self.layers}")
+        every = self.size("full_attention_interval", default=0) if self.config.get("linear_num_value_heads") else 0
+        rest = ["linear_attention"] * (every - 1) + ["full_attention"]  # for each interval
+        kinds = kinds or (rest * self.layers)[: self.layers]
+        shared = self.size("num_kv_shared_layers", default=0) if cached else 0  # the last ones, with earlier caches
+        return dict(Counter(kinds[: max(0, self.layers - shared)]))
 
     def cache_layers(self) -> list[CacheLayers]:
         """Return what the layers keep: K and V, a latent vector (MLA), K and V of a window, or a state."""
@@ -111,16 +114,32 @@ class ModelSizes:
             width = rank + self.size("qk_rope_head_dim", default=0)
             return [CacheLayers("latent attention (MLA)", self.layers, 1, width, 1)]
         result = []
-        for kind, layers in self.layer_kinds().items():
+        for kind, layers in self.layer_kinds(cached=True).items():
             heads, width = self._attention_of(kind)
+            name = kind.replace("_", " ")
             if kind.startswith("linear"):
-                result.append(CacheLayers("linear attention", layers, 0, 0, 0, 0, self._state()))
-            else:
-                bounded = kind.startswith("sliding") and str(self.config.get("model_type")).startswith("gemma4")
-                window = self.size("sliding_window", default=0) if bounded else 0
-                name = "a window" if window else "full attention"
-                result.append(CacheLayers(name, layers, heads, width, 2, window))
+                result.append(CacheLayers(name, layers, 0, 0, 0, 0, self._state()))
+            elif kind.startswith("sliding") and str(self.config.get("model_type")).startswith("gemma4"):
+                result.append(CacheLayers(name, layers, heads, width, 2, self.size("sliding_window", default=0)))
+            elif "attention" in kind:  # windows of other models are cached as a whole
+                whole = "" if kind.startswith("full") else ", cached as a whole"
+                result.append(CacheLayers(name + whole, layers, heads, width, 2))
         return result
+
+    def unread(self) -> dict[str, Any]:
+        """Return the fields of the config that are sizes, or have sizes in them, and were not read."""
+        ids = ("_id", "_ids", "_index")
+        return {
+            name: value
+            for name, value in self.config.items()
+            if name not in self.read and type(value) in (int, list, dict) and not name.endswith(ids)
+        }
+
+    def uncounted_layers(self) -> Iterator[str]:
+        """Yield a remark on each kind of layers that keep something else than attention does."""
+        for kind, layers in self.layer_kinds().items():
+            if "attention" not in kind:
+                yield f"{count_of(layers, 'layer')} of kind {kind[:40]!r}: what they keep of users is not counted"
 
     def _attention_of(self, kind: str) -> tuple[int, int]:
         """Return the KV heads and their size in layers of a kind."""
@@ -180,8 +199,11 @@ class ModelSizes:
             yield EstimatedWeight("router", "norms", (self.dim, experts), -1, moe)
 
 
-def _size(config: Mapping[str, Any], *keys: str, default: int | None = None, most: int = _MAX_SIZE) -> int:
+def _size(
+    config: Mapping[str, Any], read: set[str], *keys: str, default: int | None = None, most: int = _MAX_SIZE
+) -> int:
     """Return the first of some keys of a config that it has; raise if that is no size, or if it has none."""
+    read.update(keys)
     for key in keys:
         value = config.get(key)
         if value is None:

@@ -20,12 +20,13 @@ from ..views.scene import Scene, to_json
 from ..views.svg import to_svg
 from .form import BASES, MEMORIES, FieldError, FormFields, Tab, render_for_page
 from .layout_tab import describe_layout, layout_picture, list_layout_choices
-from .model_card import describe_model, list_model_choices
 from .reshard_tab import describe_reshard, draw_reshard, list_reshard_choices, play_reshard
 from .tensor_tab import (
     describe_core,
     describe_element,
+    describe_model,
     describe_placement,
+    list_model_choices,
     memory_picture,
     mesh_picture,
     placement_picture,
