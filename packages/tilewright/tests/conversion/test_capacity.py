@@ -137,6 +137,8 @@ def test_the_largest_numbers_fit_and_one_more_does_not():
         assert context.fits
         assert users.users * replicas == report.largest_users
         assert context.context == report.largest_context
+        assert users.blocks == users.users * (16384 // 64 + 1)  # one that each has begun
+        assert context.blocks == context.context // 64 + report.users
         more = report.largest_users // replicas + 1
         assert report.used(block=-(-more * 16384 // 64) + more, user=more) > report.bank_bytes
         asked = capacity(LLAMA, machine, users=2 * replicas, context=context.context + 64, replicas=replicas)
@@ -186,6 +188,16 @@ def test_kinds_of_attention_are_counted_as_they_are():
     report = capacity({**base, **shared}, "N150")
     assert [each.count for each in report.demands if each.kind == "KV cache"] == [2 * (5 - 2)]
     assert "3 layers of kind 'conv': what they keep of users is not counted" in report.notes
+
+
+def test_layers_with_formats_of_their_own_are_counted_once():
+    report = capacity(LLAMA, "N150", hf_model="Llama-3.1-8B-Instruct")
+    counts = {(each.name, each.spec.dtype.name): each.count for each in report.demands if each.kind == "weights"}
+    assert counts["attention.wqkv_sharded_2d", "bfloat8_b"] == 32
+    assert counts["feed_forward.w1_sharded", "bfloat4_b"] == 31
+    assert counts["feed_forward.w1_sharded", "bfloat8_b"] == 1  # the last layer of this very model
+    plain = capacity(LLAMA, "N150", hf_model="Llama-3.1-8B")
+    assert {each.count for each in plain.demands if "feed_forward" in each.name} == {32}
 
 
 def test_what_an_estimate_does_not_read_is_said():

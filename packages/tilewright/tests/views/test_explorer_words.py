@@ -66,6 +66,7 @@ def test_what_ttnn_printed_fills_the_form(spec):
     words = spell_spec(spec)
     pasted = {"shape": tw.write(spec, "ttnn"), "chip": words["chip"], "dispatch": words["dispatch"], "dtype": "int32"}
     filled = parse_spec(questions.fill_pasted(pasted))
+    assert questions.fill_pasted({**pasted, "circular": "64KiB"})["circular"] == "64KiB"
     assert (filled.memory.sharding, filled.dtype, filled.nbytes) == (spec.memory.sharding, spec.dtype, spec.nbytes)
     assert answers.describe_placement(pasted)["spec"]["facts"]["shape"] == words["shape"]
 
