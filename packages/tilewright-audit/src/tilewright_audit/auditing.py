@@ -127,7 +127,7 @@ def audit(path: FilePath, chip: ChipLike | None = None, against: FilePath | None
 
     Args:
         path: a graph report of ttnn (JSON), a database of ttnn-visualizer or its folder, IR of tt-mlir, a NoC trace, a
-            log with values that ttnn printed, or such a text itself. The content decides, not the name.
+            log with errors of ttnn or values that it printed, or such a text itself. The content decides, not the name.
         chip: the chip; by default the one in a report, and none for IR and text.
         against: the other side: of IR, a report of its run; of a report, the IR it was compiled from.
 

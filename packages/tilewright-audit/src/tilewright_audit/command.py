@@ -65,8 +65,8 @@ def command(
     """Check reports of real runs: where tensors are, what they take, what overlaps, and what could be better.
 
     FILE is a graph report of ttnn (JSON, or the graph alone), a database of ttnn-visualizer or the folder of one, IR
-    of tt-mlir, a NoC trace, or a log with values that ttnn printed; its content decides. TEXT is such a value, and -
-    is the standard input.
+    of tt-mlir, a NoC trace, or a log with errors of ttnn or values that it printed; its content decides. TEXT is such
+    a message or value, and - is the standard input.
 
     \b
     tilewright audit report.json --html audit.html

@@ -120,7 +120,7 @@ def _read_memory(text: str, shape: tuple[int, ...] | None) -> tuple[LayoutLike, 
 
 
 def _read_threads(text: str, memory: LayoutLike) -> LayoutLike | Linear:
-    """Return the layout of the threads that a text describes; one without a shape is for that of the memory."""
+    """Return the layout of the threads that a text describes; without a shape, it has the memory's."""
     from ..layout import LayoutLike, Linear, product_each
     from ..notation.parsing import parse_with_spare_shape
 

@@ -192,7 +192,7 @@ def attribute_scene(fields: FormFields, draw: Callable[[SceneOptions], Made]) ->
 
 
 def fill_pasted(fields: FormFields) -> FormFields:
-    """Return the fields, with those of the tensor that another system printed, if that is pasted as the shape.
+    """Return the fields, filled from a tensor that another system printed, if its text is pasted as the shape.
 
     >>> text = "#ttnn.ttnn_layout<(d0) -> (d0), <1>, memref<1x8xf32, #dram>, <interleaved>>"
     >>> from tilewright.notation import write

@@ -157,7 +157,7 @@ def _parse_layout(fields: FormFields, field: str, shape: Any = None) -> Any:
 
 
 def _parse_text(fields: FormFields, field: str, shape: Any = None) -> object:
-    """Return the object that the text in a field describes; one without a shape gets `shape`, or that of the form."""
+    """Return the object that the text in a field describes; without a shape, it gets `shape`, or the form's."""
     if field == "notation":
         shape = parse_integers(fields, "extents", "8x8") or None
     elif shape is not None:

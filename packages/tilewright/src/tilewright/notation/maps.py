@@ -891,7 +891,7 @@ def parse_axe(text: str, shape: Sequence[int] | None = None) -> LayoutLike:
 
 
 def _read_iters(cursor: TextCursor, closing: str) -> _Iters:
-    """Return extents with their strides, `(8,4):(4@laneid,1@laneid)`; without strides, those of rows after rows."""
+    """Return extents with their strides, `(8,4):(4@laneid,1@laneid)`; without strides, row after row."""
 
     def read_list(read: Callable[[], Any]) -> list[Any]:
         if cursor.accept("("):

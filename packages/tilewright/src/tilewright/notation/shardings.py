@@ -64,8 +64,8 @@ class DeviceSharding(Drawable):
     `axes` are the names and sizes of the mesh, `cuts` the cuts of the tensor, the major ones of a dimension first, and
     `numbers` the devices in the order of the mesh; None if the text does not state them, and they are counted. A mesh
     with () as numbers is not known. `rank` is the number of dimensions of the tensor, or with `is_prefix` the least
-    one. With `is_nested`, an extent is cut for one axis after the other, as DTensor does. `shape` is that of the
-    tensor, if known, and `besides` are the other facts in the text.
+    one. With `is_nested`, an extent is cut for one axis after the other, as DTensor does. `shape` is the tensor's,
+    if known, and `besides` are the other facts in the text.
 
     >>> sharding = parse_sharding("{devices=[4,2]<=[2,4]T(1,0)}")
     >>> sharding.axes, sharding.cuts[0]
@@ -207,7 +207,7 @@ class DeviceSharding(Drawable):
         return extents
 
     def _pieces(self) -> list[_Piece]:
-        """Return the axes of the mesh, cut into pieces: those of the cuts, and between them those with copies."""
+        """Return the axes of the mesh, in pieces: some cut the tensor, and those between hold copies."""
         pieces = []
         for cut in self.cuts:
             if cut.axis not in dict(self.axes):
@@ -287,7 +287,7 @@ def _count_devices(sizes: Iterable[int]) -> int:
 class _Draft:
     """A sharding as its text has it, whose mesh may be elsewhere."""
 
-    cuts: list[Cut] = field(default_factory=list)  # of size 0 if it is that of the axis
+    cuts: list[Cut] = field(default_factory=list)  # of size 0 for a whole axis
     rank: int = 0
     is_prefix: bool = True
     placements: list[re.Match[str]] | None = None  # of DTensor, for each axis

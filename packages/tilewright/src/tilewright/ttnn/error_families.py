@@ -161,7 +161,7 @@ def read_value(text: str, shape: str) -> Any:
 
 
 # What follows from the numbers of a message. A number that the message does not have is a KeyError: nothing follows.
-# Names that begin with an underscore are for sentences; `_kind` and `_numbers` replace those of the family, and
+# Names that begin with an underscore are for sentences; `_kind` and `_numbers` replace the family's, and
 # `_condition` is what failed.
 
 
@@ -170,7 +170,7 @@ def _difference(numbers: Numbers, name: str, large: str, small: str) -> Numbers:
 
 
 def _excess(numbers: Numbers, name: str, *limits: str) -> Numbers:
-    """Return by how much, and how many times, a count is over that of some limits which the message states."""
+    """Return by how much, and how many times, a count is over the limit that the message states."""
     count, limit = numbers[name], numbers[next(filter(numbers.__contains__, limits), "")]
     return {"too_many_by": count - limit, "_times": ceil_div(count, limit)}
 
