@@ -148,6 +148,9 @@ def test_completion_completes(start, tmp_path):
     assert "bfloat8_b" in completed("tilewright explain --dtype bfl", 3)
     assert "wormhole_n150" in completed("tilewright fit --chip worm", 3)
     assert completed("tilewright fit --shard wi", 3) == {"width"}
+    assert {"T3K", "T3000", "TG"} <= completed("tilewright fit model --for T", 4)
+    assert completed("tilewright translate 4:1 --to tt", 4) == {"tt-mlir", "ttnn"}
+    assert completed("tilewright conflicts 4:1 --instruction ldm", 4) == {f"ldmatrix.x{n}" for n in (1, 2, 4)}
     np.savez(tmp_path / "m.npz", wq=np.ones(2), wk=np.ones(2), b=np.ones(2))
     assert completed(f"tilewright inspect {tmp_path / 'm.npz'} --tensor w", 4) == {"wq", "wk"}
     assert completed(f"tilewright inspect {tmp_path / 'none.npz'} --tensor w", 4) <= {""}

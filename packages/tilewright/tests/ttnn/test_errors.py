@@ -298,3 +298,28 @@ def test_mutated_messages_raise_our_errors_only():
             text[at : at + choose.randint(0, 4)] = choose.choice(inserts)
         with contextlib.suppress(TilewrightError):
             explain_error("".join(text)).explain()
+
+
+def test_an_old_message_on_the_line_of_its_envelope_is_no_condition():
+    text = "RuntimeError: TT_THROW @ program.cpp:483: tt::exception Statically allocated circular buffers in program {}"
+    (error,) = explain_error(f"{text} clash with L1 buffers on core range {{}}. L1 buffer allocated at {{}} and static"
+                             " circular buffer region ends at {}").errors  # fmt: skip
+    assert (error.kind, error.condition, error.numbers) == ("buffers_clash_with_l1", "", {})
+    assert (
+        error.unknown == "which tensor begins there, and which operation it is; the numbers: the text has {} for them"
+    )
+
+
+def test_an_unknown_message_is_shown_whole_and_without_the_next_line():
+    log = "Always | FATAL | A thing broke. Width 64 is wrong, 32 was asked\n2026-01-01 10:00:00 - INFO - all fine 77\n"
+    (error,) = find_errors(log).errors
+    assert error.message == "ttnn stopped: A thing broke. Width 64 is wrong, 32 was asked"
+    assert (error.numbers, error.meanings) == ({"Width": 64}, {})
+    wrapped = "TT_FATAL @ a.cpp:1: a\ninfo:\n" + "word " * 15 + "\nand its end. Really\nbacktrace:\n --- x"
+    assert find_errors(wrapped).errors[0].message.endswith("word and its end. Really")
+
+
+def test_a_buffer_that_exceeds_its_tensor():
+    log = "Always | FATAL | Cannot set to globally allocated buffer. Circular buffer size 28672 B exceeds allocated L1"
+    (error,) = explain_error(f"{log} buffer size of 4096 B\n2024-11-27 19:50:40,392 - ERROR - test=out.ttnn").errors
+    assert (error.kind, error.derived) == ("buffer_exceeds_its_tensor", {"short_by": 24576})

@@ -33,7 +33,7 @@ _SHAPES = {
     "text": r".*",
     "phrase": r"[A-Za-z_](?:[\w\[\]().*/+' -]{0,70}?[\w\])])?",
 }
-_SMALL_WORDS = re.compile("than|to|of|at|by|is|and|or|be|least|most|only|but|got|exceed")
+_SMALL_WORDS = re.compile("than|to|of|at|by|is|and|or|be|least|most|only|but|got|has|have|are|was|exceed")
 _TOKEN = re.compile(r"\{(\w+)(?::(\w+))?\}|(\[\?)|(\?\])|<(?:(\w+):([^<>]+)|([^<>|]+(?:\|[^<>|]+)+))>")
 
 

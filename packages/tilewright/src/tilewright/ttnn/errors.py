@@ -37,7 +37,9 @@ _ENVELOPE = re.compile(
 )
 _LOGGED = re.compile(r"(?:TT_(?:FATAL|THROW): |\bAlways \| (?!(?:FATAL \| )?TT_)(?:FATAL \| )?)")
 _CLASS = re.compile(r"(?:\w{3,80}: )?(?:Error: )?")  # of the program config, before the message
-_END = re.compile(r" backtrace:| \(assert\.hpp| Traceback \(most| TT_(?:FATAL|THROW) @|\. |\Z")
+_END = r" backtrace:| \(assert\.hpp| Traceback \(most| TT_(?:FATAL|THROW) @|\Z"
+_MESSAGE_END, _SENTENCE_END = re.compile(_END), re.compile(rf"\. |{_END}")
+_WRAPPED = 70  # characters of a line that goes on in the next one
 _NEAR = 160  # characters between an envelope and its message
 _SHOWN = 300  # characters of a message that nothing explains
 _EMPTY_CONDITIONS = ("", "false", "tt::exception")
@@ -170,8 +172,11 @@ def find_errors(text: str, is_message: bool = False) -> ErrorReport:
         if following == len(known) or known[following] >= min(head.start + _NEAR, next_head.start):
             following = len(found)
             found.append(_explain_unknown(joined, head))
-        if head.condition not in _EMPTY_CONDITIONS:
-            conditions[found[following].match[0]] = head.condition
+        condition, start = head.condition, found[following].match.start()
+        if start > head.start and joined.startswith(condition, head.start):  # the message is on its line
+            condition = condition[: start - head.start].strip()
+        if condition not in _EMPTY_CONDITIONS:
+            conditions[found[following].match[0]] = condition
     if is_message and not found:
         found = [*_match_rules(joined, 0), *_search(load_families("conditions"), joined, 0, _SHOWN)][:1]
     found = found or [*islice(_search(load_families("hidden"), joined), 1)]
@@ -201,10 +206,10 @@ class _Head(NamedTuple):
 
 def _find_heads(joined: str, starts: Sequence[int]) -> list[_Head]:
     """Return where messages begin, as envelopes and log lines show: whatever the message is."""
-    heads = [_Head(match.end(), _end_of(joined, match.end())) for match in _LOGGED.finditer(joined)]
+    heads = [_Head(match.end(), _end_of(joined, starts, match.end())) for match in _LOGGED.finditer(joined)]
     for match in _ENVELOPE.finditer(joined):
         start, condition = match.end(), match["condition"]
-        end = _end_of(joined, start)
+        end = _end_of(joined, starts, start)
         if condition is None:  # older versions have no message; the condition ends with its line
             end = max(start, min(end, starts[bisect_right(starts, start)] - 1))
             condition = joined[start:end]
@@ -243,7 +248,7 @@ def _find_known(joined: str) -> list[_Found]:
 def _match_rules(joined: str, start: int) -> Iterator[_Found]:
     """Yield the general rules that the message which begins at `start` states."""
     begin = next(_CLASS.finditer(joined, start)).end()
-    end = _end_of(joined, begin)
+    end = next(_SENTENCE_END.finditer(joined, begin, begin + _SHOWN)).start()
     for family in load_families("rules"):
         for wording in map(compile_wording, family.wordings):
             if match := wording.pattern.match(joined, begin, end):
@@ -258,8 +263,13 @@ def _explain_unknown(joined: str, head: _Head) -> _Found:
     return next(chain(_match_rules(joined, head.start), conditions, whole))
 
 
-def _end_of(joined: str, start: int) -> int:
-    return next(_END.finditer(joined, start, start + _SHOWN)).start()
+def _end_of(joined: str, starts: Sequence[int], start: int) -> int:
+    """Return where the message that begins at `start` ends: with its line, and the next ones if that is wrapped."""
+    line = bisect_right(starts, start)
+    while line < len(starts) - 1 and starts[line] - max(start, starts[line - 1]) > _WRAPPED:
+        line += 1
+    end = next(_MESSAGE_END.finditer(joined, start, start + _SHOWN)).start()
+    return max(start, min(end, starts[line] - 1))
 
 
 def _spell(value: Any, shape: str | None = None) -> str:
@@ -296,7 +306,8 @@ def _explain_found(found: _Found, condition: str, line: int) -> ExplainedError:
     numbers = derived.get("_numbers", values)
     values = values | numbers | derived
     shown = {name: value for name, value in (numbers | derived).items() if not name.startswith("_")}
-    meanings = {**load_meanings(), **family.meanings}
+    known = {} if family.kind == "unexplained" else load_meanings()  # its words may mean something else
+    meanings = {**known, **family.meanings}
     remedies = [text for text in (_fill(remedy, values) for remedy in family.remedies) if text]
     unknown = [_fill(family.unknown, values) or "", "the numbers: the text has {} for them" * ("{}" in stated.values())]
     return ExplainedError(
@@ -312,5 +323,5 @@ def _explain_found(found: _Found, condition: str, line: int) -> ExplainedError:
         derived={name: value for name, value in shown.items() if name not in numbers},
         meanings={name: meanings[name] for name in shown if name in meanings},
         remedies=tuple(remedies),
-        unknown="; ".join(filter(None, unknown)),
+        unknown="; ".join([part.rstrip(".") for part in unknown if part]),
     )
