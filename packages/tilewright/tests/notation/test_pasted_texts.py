@@ -560,3 +560,32 @@ def test_the_pieces_of_a_text_are_not_lost():
             again = parse(str(parsed))
             assert str(getattr(again, "layout", again)) == str(parsed.layout)
             assert bits is None or again.element_bits == bits
+
+
+# As issues, comments in code and pages of tutorials have them: behind words, or as HTML.
+AMONG_WORDS = [
+    ("// sA = smem_ptr[16b](0x7f155d000000) o (_128,_64,_3):(_64,_1,_8192)", "(128,64,3):(64,1,8192)", "the name sA"),
+    ("# sA, sB\nsmem_ptr[16b](unset) o (_8,_64):(_64,_1)", "(8,64):(64,1)", "the text 'sA, sB'"),
+    ("tCrA shape = ptr[16b](0x7f42) o ((_2,_2),_4):((_1,_2),_8)", "((2,2),4):((1,2),8)", "the text 'tCrA shape'"),
+    ("tCgB  gmem_ptr[16b](0x7f61) o ( _2,_1,_2):( _1,_0,_8)", "(2,1,2):(1,0,8)", "the name tCgB"),
+    ("tensor_2d\nsmem_ptr[16b](0x7f8f00000c00) o (64,256):(_1,64)", "(64,256):(1,64)", "the name tensor_2d"),
+    (
+        "NotImplementedError: load & store is not supported yet: tensor<ptr<f32, smem, align<1024>> o (8,64):(64,1)>",
+        "(8,64):(64,1)",
+        "the text 'NotImplementedError: load store is not supported yet'",
+    ),
+    ("tCsA: Sw&lt;3,4,3>_smem_ptr[16b](0x7f8800000400) o\n    (_8,_64):(_64,_1)", "Sw<3,3,3> o (8,64):(64,1)", ""),
+]
+
+
+@pytest.mark.parametrize(("text", "layout", "fact"), AMONG_WORDS)
+def test_a_tensor_is_found_among_words(text, layout, fact):
+    parsed = parse(text)
+    assert str(parsed.layout).partition("+")[0] == layout
+    assert parsed.notation == "cute"
+    assert fact in parsed.besides or not fact
+
+
+def test_several_tensors_are_refused():
+    with pytest.raises(LayoutError, match="expected the end"):
+        parse("tCsA: smem_ptr[16b](0x7f) o (_8,_64):(_64,_1)\ntCsB: smem_ptr[16b](0x8f) o (_8,_64):(_64,_1)")

@@ -59,6 +59,14 @@ HAS_POINTER = re.compile(
 )
 """Parts that only CuTe's texts have: a pointer, the start of coordinates, a type of its dialect of MLIR."""
 
+PRINTED = re.compile(
+    rf"(?:Sw?\s*<[\s\d,-]{{1,20}}>\s*(?:_|o\b\s*)?)?{_POINTER.pattern}|tensor(?=\s*(?:<\s*(?:raw_)?ptr|\(\s*raw_ptr))"
+    r"|raw_ptr(?=\s*\(\s*0x)|ArithTuple(?=\s*\()|counting_iter(?=\s*\()",
+    re.ASCII,
+)
+"""How a tensor begins that CuTe prints."""
+_STRUCTURE = re.compile(r"[()<>\[\]{}]")
+
 # The element types of CUTLASS, without the decoration of __nv_bfloat16 and int8_t, and what they are called elsewhere.
 _DECORATION = re.compile(r"__(?:nv_)?|_t\b")
 _ELEMENTS = {
@@ -212,15 +220,25 @@ def parse_cute(text: str, shape: Sequence[int] | None = None) -> CuteText:
         raise FileFormatError("a CuTe layout: expected !cute.memref<...>, .layout, .composed_layout or .coord_tensor")
     if types and "\n" in text[types[0] : types[-1]].strip():
         raise FileFormatError(f"a CuTe layout: this text has {len(types)} types; paste one, or one operation")
-    label = None if types else _LABEL.match(text)
-    start = types[-1] if types else label.end() if label else 0
+    start, label = (types[-1], "") if types else _find_label(text)
     body = _PREFIX.sub("", _NAMESPACE.sub("", text[start:])).strip().removesuffix(";")
     reader = _CuteReader(_DECLTYPE.sub(r"\1", body), shape)
     result = reader.read()
     if types and text[:start].strip():  # an operation, whose result it is
         return replace(result, facts=(*result.facts, " ".join(text.split())))
     reader.cursor.expect_end()
-    return replace(result, facts=(*result.facts, f"the name {label[1]}")) if label else result
+    fact = f"the name {label}" if label.isidentifier() else f"the text {label[:80]!r}"
+    return replace(result, facts=(*result.facts, fact)) if label else result
+
+
+def _find_label(text: str) -> tuple[int, str]:
+    """Return where a layout begins behind its name, a comment or a sentence, and what stands before."""
+    printed = PRINTED.search(text)
+    before = text[: printed.start()] if printed else ""
+    if printed and before.strip() and not _STRUCTURE.search(before):
+        return printed.start(), " ".join(_PREFIX.sub("", before).split()).strip(" /#:=")
+    label = _LABEL.match(text)
+    return (label.end(), label[1]) if label else (0, "")
 
 
 class _CuteReader:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from html import unescape
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,7 +14,7 @@ from ..errors import FileFormatError, LayoutError
 from ..layout import LayoutLike, Swizzle, product_each
 from ..layout import parse as parse_own
 from ..plugins import list_plugins, load_plugin
-from .cute_texts import HAS_POINTER, parse_cute
+from .cute_texts import HAS_POINTER, PRINTED, parse_cute
 
 if TYPE_CHECKING:
     from .any_text import ParsedText
@@ -82,6 +83,7 @@ _READERS: dict[str, tuple[re.Pattern[str], str]] = {
 _SENTENCE = re.compile(r"(?s).{0,100000}?\b[A-Za-z][a-z]{2,20} [a-z0-9_]{2,20} [a-z]{2,20}")  # of an error, perhaps
 
 
+_ESCAPED = re.compile("&(?:lt|gt|amp|quot|#39);")
 _TAKE_SHAPES = ("triton", "axe")  # the notations whose readers want to know a shape that was given
 
 
@@ -160,6 +162,7 @@ def parse_with_spare_shape(
     if len(text) > MAX_TEXT:
         raise LayoutError(f"a layout is at most {MAX_TEXT} characters of text, got {len(text)}")
     extents = None if shape is None else tuple([int(extent) for extent in shape])
+    text = unescape(text) if _ESCAPED.search(text) else text  # pasted from the source of a page
     name = _recognize(text) if notation is None else notation
     if name in ("tilewright", "cute"):
         return _parse_layout(text, extents, must_be_own=notation == "tilewright")
@@ -199,7 +202,7 @@ def _shape_of(layout: LayoutLike | Swizzle) -> tuple[int, ...] | None:
 def _recognize(text: str) -> str:
     if _READERS["error"][0].match(text):
         return "error"
-    if "!cute." in text:
+    if "!cute." in text or PRINTED.search(text):
         return "cute"
     own = next((name for name, (pattern, _) in _READERS.items() if _matches(name, pattern, text)), None)
     is_sentence = own is None and _SENTENCE.match(text)
