@@ -28,7 +28,7 @@ BUDGET = {
         "layout": (3670, 14),
         "memory": (3300, 14),
         "mojo": (3230, 15),
-        "notation": (4340, 11),
+        "notation": (4370, 11),
         "tensor": (2440, 7),
         "tiling": (4500, 14),
         "traffic": (2010, 9),

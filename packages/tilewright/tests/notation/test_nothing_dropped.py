@@ -20,6 +20,10 @@ SPEC = tw.TensorSpec((128, 128), "bfloat16", "tile", memory=SHARDED)
 JSON_RANGE = '{"start": {"x": 0, "y": 0}, "end": {"x": 7, "y": 1}}'
 SHARDS = f'{{"grid": [{JSON_RANGE}], "shape": [32, 64], "orientation": 0}}'
 
+INTERLEAVED = (
+    "#ttnn.ttnn_layout<(d0, d1) -> (d0, d1), <1x1>, memref<1x2x!ttcore.tile<32x32, f32>, #ttnn.buffer_type<dram>>,"
+    " <interleaved>>"
+)
 SAMPLES = {
     "error": [],  # is found within any text: what is around it is noise
     "tilewright": ["(4,8):(8,1)", "(4,(2,3)):(6,(1,2))+5", "Sw<3,0,3> o (8,8):(8,1)"],
@@ -56,6 +60,8 @@ SAMPLES = {
             " #ttnn.buffer_type<dram>>,"
             " <width_sharded>, core_ranges = <[#ttnn.core_range<(0, 0), (11, 0)>]>>"
         ),
+        f"#dram = {INTERLEAVED}",
+        f'%2 = "ttnn.relu"(%1) : (tensor<32x64xf32, {INTERLEAVED}>) -> tensor<32x64xf32, {INTERLEAVED}>',
     ],
     "triton": [
         (
@@ -123,6 +129,7 @@ SAMPLES = {
     "xla": ["pred[123,456]{1,0:T(8,128)L(4)E(32)S(3)SC(0:10)(1:4,5)M(8)}", "u32[]{:T(128)}", "f32[<=8,4]"],
     "ttnn": [
         ttnn_text(SPEC),
+        f"Op | DEBUG | output_mem_config = {ttnn_text(SPEC.memory)}",
         ttnn_text(SPEC.replace(page_layout="row_major")),
         ttnn_text(SHARDED),
         f"Tensor(storage=DeviceStorage(),tensor_spec={ttnn_text(SPEC)})",
@@ -205,6 +212,7 @@ def test_an_unknown_attribute_is_refused_or_named(notation):
                     continue
                 value = getattr(parsed, "value", parsed)
                 said = repr(value) if notation == "sharding" else f"{value!r} {parsed}"  # which has the text itself
+                said += f" {getattr(parsed, 'around', '')}"
                 assert "quux" in said.lower(), f"{changed!r} drops {unknown!r}"
 
 

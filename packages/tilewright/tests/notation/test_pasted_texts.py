@@ -589,3 +589,45 @@ def test_a_tensor_is_found_among_words(text, layout, fact):
 def test_several_tensors_are_refused():
     with pytest.raises(LayoutError, match="expected the end"):
         parse("tCsA: smem_ptr[16b](0x7f) o (_8,_64):(_64,_1)\ntCsB: smem_ptr[16b](0x8f) o (_8,_64):(_64,_1)")
+
+
+LAYOUT = (
+    "#ttnn.ttnn_layout<(d0, d1) -> (d0, d1), <1x1>, memref<1x2x!ttcore.tile<32x32, bf16>, #ttnn.buffer_type<dram>>,"
+    " <interleaved>>"
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"tensor<32x64xbf16, {LAYOUT}>",
+        f'%2 = "ttnn.relu"(%1) : (tensor<32x64xbf16, {LAYOUT}>) -> tensor<32x64xbf16, {LAYOUT}>',
+        f'#a = {LAYOUT}\n%2 = "ttnn.relu"(%1) : (tensor<32x64xbf16, #a>) -> tensor<32x64xbf16, #a> loc(#loc)',
+    ],
+)
+def test_an_operation_of_tt_mlir_states_a_tensor(text):
+    parsed = parse(text)
+    assert parsed.notation == "tt-mlir"
+    assert (parsed.spec.shape.logical, parsed.spec.dtype.name) == ((32, 64), "bfloat16")
+    assert parsed.around.split() == text.split()
+
+
+def test_an_alias_of_tt_mlir_is_a_memory_config():
+    parsed = parse(f"#layout3 = {LAYOUT}")
+    assert (str(parsed.subject), parsed.besides) == ("interleaved in DRAM", ["the text '#layout3'"])
+    with pytest.raises(LayoutError, match=r"got 2: tensor<32x64xbf16> and 1 more|got 2: tensor<32x64xbf16>, tensor"):
+        parse(f"%1 = ttnn.f(%0) : tensor<32x64xbf16, {LAYOUT}> -> tensor<64x64xbf16, {LAYOUT}>")
+    with pytest.raises(LayoutError, match="got 0"):
+        parse("func.func @f() #ttnn.ttnn_layout")
+
+
+def test_values_of_ttnn_are_found_behind_their_names():
+    config = (
+        "MemoryConfig(memory_layout=TensorMemoryLayout::INTERLEAVED,buffer_type=BufferType::L1,shard_spec=std::nullopt)"
+    )
+    for name in ("output_mem_config = ", "Op | DEBUG    |    output_mem_config = ", "memory: "):
+        parsed = parse(name + config)
+        assert (str(parsed.subject), parsed.besides) == ("interleaved in L1", [f"the text {name.strip()!r}"])
+    printed = "ttnn.Tensor([[ 0.12, 0.3]], shape=Shape([1, 2]), dtype=DataType.BFLOAT16, layout=Layout.TILE)"
+    with pytest.raises(LayoutError, match=r"as print\(tensor.spec\) has it, since its values do not say where it is"):
+        parse(printed)

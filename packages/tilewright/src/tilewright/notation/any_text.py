@@ -60,6 +60,7 @@ class ParsedText(Drawable):
     value: Any
     shape: tuple[int, ...] | None = None  # given for a text that has none of its own
     attribute: str | None = None  # the text, if it is a layout alone, around which `value` has an assumed element type
+    around: str = ""  # what stands around the value: a name, or an operation
 
     @property
     def layout(self) -> LayoutLike | Swizzle | Linear:
@@ -267,6 +268,10 @@ class ParsedText(Drawable):
         >>> parse("f32[8,128]{1,0:T(8,128)S(3)}").besides, parse("memref<4xf32, 3>").besides
         (['S(3)'], ['memory space 3'])
         """
+        return [*self._facts, *([f"the text {self.around[:80]!r}"] if self.around else [])]
+
+    @property
+    def _facts(self) -> list[str]:
         value = self.value
         if isinstance(value, XlaShape):
             bounds = [f"the bound of dimension {k}" for k in value.dynamic]

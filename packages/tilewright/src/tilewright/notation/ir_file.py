@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from .._text import MAX_RANK, TextCursor
+from .._text import MAX_RANK, TextCursor, list_some
 from ..errors import FileFormatError
 from ..files import FilePath, SourceFile, as_source_file
 from ..memory import BufferType, CoreRangeSet, MemoryConfig, NdShardSpec, ShardDistribution, ShardOrientation, ShardSpec
@@ -590,6 +590,28 @@ def find_layouts(path: FilePath | SourceFile) -> Iterator[LayoutUse]:
     if file.read(0, min(len(_BYTECODE), file.size)) == _BYTECODE:
         raise FileFormatError(f"{file.path} is MLIR bytecode, not text; print it with ttmlir-opt first")
     return _find(_decode(file))
+
+
+def parse_ir(text: str) -> tuple[MlirLayout, tuple[int, ...]]:
+    """Return the layout of TTNN in a pasted `text` of IR, and the shape of its tensor; raise if there are several.
+
+    >>> tiles = "memref<1x1x!ttcore.tile<32x32, f32>, #ttnn.buffer_type<dram>>"
+    >>> layout = f"#ttnn.ttnn_layout<(d0, d1) -> (d0, d1), <1x1>, {tiles}, <interleaved>>"
+    >>> parse_ir(f'%2 = "ttnn.relu"(%1) : (tensor<32x32xf32, {layout}>) -> tensor<32x32xf32, {layout}>')[1]
+    (32, 32)
+    """
+    uses = {use.text: use for use in _find([text])}
+    if len(uses) != 1:
+        listed = f": {list_some([str(use.tensor) for use in uses.values()], 4)}" if uses else ""
+        raise FileFormatError(
+            f"a layout of tt-mlir: expected one tensor type with a #ttnn.ttnn_layout, got {len(uses)}{listed}; paste"
+            " one of them, with the lines of its aliases"
+        )
+    use = next(iter(uses.values()))
+    if use.problem or use.tensor is None or not isinstance(use.layout, MlirLayout) or None in use.tensor.shape:
+        problem = use.problem or "its extents, or its layout, are known at run time only"
+        raise FileFormatError(f"a layout of tt-mlir: {problem}")
+    return use.layout, tuple([n for n in use.tensor.shape if n is not None])
 
 
 def _decode(file: SourceFile) -> Iterator[str]:

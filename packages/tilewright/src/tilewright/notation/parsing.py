@@ -46,7 +46,10 @@ _SHARDING = re.compile(
 # The notations, by name: the form of their texts, and the function that reads them, as "module.function".
 # The first form that matches decides.
 _READERS: dict[str, tuple[re.Pattern[str], str]] = {
-    "tt-mlir": (re.compile(r"\s*#ttnn\.ttnn_layout\b"), ".ttmlir.parse_mlir_layout"),
+    "tt-mlir": (
+        re.compile(r"(?s)\s*(?:#ttnn\.|(?:[#%\"]|tensor\b|ttnn\.|func\b|return\b).{0,100000}?#ttnn\.)ttnn_layout\b"),
+        ".ttmlir.parse_mlir_layout",
+    ),
     "triton": (
         re.compile(
             r"\s*(?:(?:#\w+\s*=\s*)?#(?:ttg|ttng|triton_gpu|triton_nvidia_gpu)\.|!(?:ttg|tt|triton_gpu)\.memdesc\b"
@@ -83,6 +86,11 @@ _READERS: dict[str, tuple[re.Pattern[str], str]] = {
 _SENTENCE = re.compile(r"(?s).{0,100000}?\b[A-Za-z][a-z]{2,20} [a-z0-9_]{2,20} [a-z]{2,20}")  # of an error, perhaps
 
 
+# A name before a value of ttnn, as logs have it, and of an alias in IR.
+_LABEL = re.compile(
+    r"([^()<>\[\]{}\"'\n]{0,200}[:=|])\s*(?=(?:ttnn\.)?(?:TensorSpec|MemoryConfig|ShardSpec|NdShardSpec|Tensor)\s*[({])"
+)
+_ALIAS = re.compile(r"\s*(#\w+)\s*=\s*(?=#ttnn\.ttnn_layout\b[^\n]*\Z)")
 _ESCAPED = re.compile("&(?:lt|gt|amp|quot|#39);")
 _TAKE_SHAPES = ("triton", "axe")  # the notations whose readers want to know a shape that was given
 
@@ -171,16 +179,23 @@ def parse_with_spare_shape(
         return value if isinstance(value, LayoutLike) else _parsed_text(name, value, extents)
     if name not in _READERS:
         raise LayoutError(f"unknown notation {name!r}; expected one of {', '.join(notation_names())}")
-    attribute, whole = None, text
+    attribute, whole, around = None, text, ""
+    if name == "ttnn" and (label := _LABEL.match(text)):
+        around, whole = label[1].strip(), text[label.end() :]
+    if name == "tt-mlir" and (alias := _ALIAS.match(text)):
+        around, whole = alias[1], text[alias.end() :]
     if name == "memref" and extents is not None and text.lstrip().startswith("strided"):  # without the type around it
         attribute = text.strip()
         whole = f"memref<{spell_extents(extents)}xf32, {attribute}>"
     try:
+        if name == "tt-mlir" and not whole.lstrip().startswith("#ttnn."):  # an operation, or a type of tensors
+            value, extents = _load(".ir_file.parse_ir")(whole)
+            return _parsed_text(name, value, extents, None, " ".join(text.split()))
         read = _load(_READERS[name][1])
         value = read(whole, shape=extents) if name in _TAKE_SHAPES else read(whole)
         if name == "triton" and value.is_alone:
             attribute = str(value.encoding)
-        return _parsed_text(name, value, extents, attribute)
+        return _parsed_text(name, value, extents, attribute, around)
     except FileFormatError as problem:  # a text, not a file
         also = f"; layouts and tensors are read as {', '.join(NOTATIONS[:-1])}" if name == "error" else ""
         raise LayoutError(f"{problem}{also}") from None
@@ -202,6 +217,8 @@ def _shape_of(layout: LayoutLike | Swizzle) -> tuple[int, ...] | None:
 def _recognize(text: str) -> str:
     if _READERS["error"][0].match(text):
         return "error"
+    if _LABEL.match(text):
+        return "ttnn"
     if "!cute." in text or PRINTED.search(text):
         return "cute"
     own = next((name for name, (pattern, _) in _READERS.items() if _matches(name, pattern, text)), None)

@@ -505,7 +505,9 @@ def _read_tensor(cursor: TextCursor, extra: dict[str, str]) -> TensorSpec:
     """Return the spec of a tensor; its storage comes first, and adds nothing to the spec."""
     match = _TENSOR_SPEC.search(cursor.text, cursor.at)
     if not match:
-        cursor.fail("a tensor with a tensor_spec")
+        cursor.fail(
+            "a tensor with a tensor_spec, as print(tensor.spec) has it, since its values do not say where it is,"
+        )
     cursor.expect("(")
     while cursor.at < match.start() and not cursor.peek(match[0]):
         name = cursor.take(_NAME, "the name of a field")
