@@ -300,11 +300,21 @@ def test_hostile_numbers_get_a_clear_error(change, words, model_type):
         ({"replicas": 3}, "N150 has 1 device, which 3 replicas cannot share"),
         ({"optimizations": "best"}, "expected performance, accuracy, a decoder config"),
         ({"layers": [0]}, "counts all layers"),
+        ({"blocks": 5}, "cache, cache_count and blocks are for specs"),
     ],
 )
 def test_wrong_arguments_are_named(arguments, words):
     with pytest.raises(TilewrightError, match=words):
         capacity(LLAMA, "N150", **arguments)
+
+
+def test_what_is_not_used_is_refused():
+    weight = tw.TensorSpec((1, 1, 64, 64), "bfloat16", "tile", memory="dram")
+    for more in ({"users": 8}, {"context": 4}, {"optimizations": "accuracy"}, {"kv_dtype": "bfloat8_b"}):
+        with pytest.raises(tw.FormatError, match="specs have no users, context or formats"):
+            capacity([weight], "N150", **more)
+    with pytest.raises(tw.FormatError, match="the optimizations are what is looked for"):
+        solve_precision(LLAMA, "N150", optimizations="accuracy")
 
 
 def test_all_machines_and_the_most_exact_precision():

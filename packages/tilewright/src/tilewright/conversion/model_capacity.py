@@ -436,7 +436,11 @@ def capacity(
     (True, 2080, 8)
     """
     if isinstance(model, Sequence) and not isinstance(model, str):
+        if (users, context, tokens, block_size, replicas, kv_dtype) != (1, None, None, BLOCK, 1, None) or options:
+            raise FormatError("specs have no users, context or formats to choose; give cache, cache_count and blocks")
         return _of_tensors(model, machine, cache, cache_count, blocks, trace_region_size or 0)
+    if cache is not None or (cache_count, blocks) != (1, 1):
+        raise FormatError("cache, cache_count and blocks are for specs; a model has its own: give users and context")
     if "layers" in options:
         raise FormatError("capacity counts all layers; leave out layers")
     _require_counts(users=users, context=context, tokens=tokens, block_size=block_size, replicas=replicas)
@@ -490,6 +494,8 @@ def solve_precision(model: FilePath | Mapping[str, Any], machine: str, **questio
     >>> solve_precision(config | {"intermediate_size": 64, "vocab_size": 64}, "N150")[0]
     'accuracy'
     """
+    if "optimizations" in question:
+        raise FormatError("the optimizations are what is looked for; leave them out")
     for optimizations in _PRECISIONS:
         report = capacity(model, machine, **{**question, "optimizations": optimizations})
         if report.fits:
