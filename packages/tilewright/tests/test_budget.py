@@ -19,7 +19,7 @@ BUDGET = {
         "(modules)": (1060, 15),
         "analysis": (1580, 6),
         "cli": (3450, 21),
-        "conversion": (7420, 18),
+        "conversion": (7430, 18),
         "copying": (2220, 8),
         "cute": (1330, 6),
         "explorer": (1300, 9),

@@ -143,6 +143,14 @@ def test_what_cannot_be_asked(tmp_path):
         tw.fit(tmp_path, "n150")
 
 
+def test_the_weights_of_a_model_alone_never_fit(tmp_path):
+    source = write_model(tmp_path / "Llama-3.2-1B")
+    for said in (str(tw.fit(source, "n150")), invoke("fit", str(source)).stdout):
+        assert said.startswith("enough space on wormhole_n150, weights only: KV cache and activations are not")
+    (source / "config.json").unlink()
+    assert str(tw.fit(source, "n150")).startswith("fits wormhole_n150")
+
+
 def test_the_command(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     large_checkpoint(tmp_path / "Llama-3.1-8B-Instruct", 32)

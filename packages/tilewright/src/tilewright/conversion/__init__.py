@@ -8,6 +8,7 @@ from .cache_folder import (
     fit,
     fit_device,
     fit_plan,
+    mark_weights,
     plan_cache,
     plan_retarget,
     prepare,

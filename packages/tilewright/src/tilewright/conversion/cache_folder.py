@@ -384,7 +384,20 @@ def fit(
         return memory.fit(request, chip, circular_buffers, *reserved)
     tensors = list_device_tensors(request, options)
     report = fit_device(tensors, common_mesh(tensors), chip, circular_buffers, *reserved)
-    return _of_weights(report, request) if isinstance(request, ConversionPlan) and request.recipe else report
+    if isinstance(request, ConversionPlan) and request.recipe:
+        return _of_weights(report, request)
+    return mark_weights(report, [request])
+
+
+def mark_weights(report: Fit, requests: Iterable[object]) -> Fit:
+    """Return a report of files, which says that it is of weights only if one of them is the folder of a model.
+
+    >>> mark_weights(memory.fit(TensorSpec((4, 4)), "n150"), ["weights.npy"]).scope
+    ''
+    """
+    folders = [Path(path) for path in requests if isinstance(path, (str, os.PathLike)) and os.path.isdir(path)]
+    is_model = any((folder / "config.json").is_file() for folder in folders)
+    return replace(report, scope=_WEIGHTS_ONLY) if is_model else report
 
 
 def fit_plan(
