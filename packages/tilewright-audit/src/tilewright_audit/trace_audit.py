@@ -547,10 +547,7 @@ def _name_places(trace: NocTrace, noc_map: NocMap, cores: Sequence[CoreCoord]) -
     Rows and columns that are harvested differ from card to card: if cores are where the chip has none, and as many rows
     and columns occur as the plan uses, they are named in order.
     """
-    names: dict[Place, Endpoint] = {}
-    for endpoint, (x, y) in zip(noc_map.endpoints, noc_map.positions.tolist(), strict=True):
-        if min(x, y) >= 0:
-            names.setdefault((x, y), endpoint)
+    names: dict[Place, Endpoint] = noc_map.places
     places = {place for place, _ in trace.sequences}
     if places <= {place for place, endpoint in names.items() if isinstance(endpoint, CoreCoord)}:
         return names

@@ -32,12 +32,15 @@ def test_same_width_into_dram_writes():
     assert not plan.reads
 
 
-def test_same_width_of_unaligned_rows_waits_after_each():
+def test_same_width_of_unaligned_rows_goes_through_a_buffer():
     rows = TensorSpec((8, 5), "float32", memory=height_sharded((2, 1)), chip="wormhole_n150")
     plan = reshard(rows, rows.with_memory(height_sharded((1, 1))))
     assert plan.steps[0].factory == "ReshardSameWidthFactory<true>"
-    assert plan.reads[core(0), "NCRISC", "NOC_0"] == ((core(0), 20, 1), ("barrier", 1)) * 4
-    assert plan.steps[0].extra_l1 == 4 * 32
+    stretch, rows = ((core(0), 4 * 32, 1), ("barrier", 1)), ((core(0), 20, 4), ("barrier", 1))
+    assert plan.reads[core(0), "NCRISC", "NOC_0"] == stretch + rows
+    assert plan.reads[core(0), "BRISC", "NOC_1"][:2] == ((core(1), 4 * 32, 1), ("barrier", 1))
+    assert plan.steps[0].extra_l1 == 2 * 4 * 32  # for each RISC
+    assert plan.runtime_arguments == 2 * (3 + 3)
 
 
 def test_same_height_goes_segment_by_segment():

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The network: positions, routes and links, against a walk from node to node."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -36,7 +38,7 @@ def walk(size, noc, source, target):
 @given(st.sampled_from([WORMHOLE, BLACKHOLE]), st.integers(0, 1), st.data())
 def test_routes(noc_map, noc, data):
     source, target = (data.draw(st.sampled_from(noc_map.endpoints)) for _ in range(2))
-    expected = walk(noc_map.size, noc, noc_map.position(source), noc_map.position(target))
+    expected = walk(noc_map.size, noc, noc_map.position(source, noc), noc_map.position(target, noc))
     links = noc_map.route(noc, source, target)
     assert [(link.x, link.y, link.direction) for link in links] == expected
     assert {link.noc for link in links} <= {f"NOC_{noc}"}
@@ -62,9 +64,19 @@ def test_positions_of_wormhole():
 
 def test_every_endpoint_has_a_place_of_its_own():
     for noc_map in (WORMHOLE, BLACKHOLE):
-        places = {tuple(place) for place in noc_map.positions.tolist()}
-        assert len(places) == len(noc_map.endpoints)
-        assert all(0 <= x < noc_map.size[0] and 0 <= y < noc_map.size[1] for x, y in places)
+        for positions in noc_map.positions.tolist():
+            places = {tuple(place) for place in positions}
+            assert len(places) == len(noc_map.endpoints)
+            assert all(0 <= x < noc_map.size[0] and 0 <= y < noc_map.size[1] for x, y in places)
+            assert [noc_map.places[place] for place in map(tuple, positions)] == list(noc_map.endpoints)
+
+
+def test_each_network_has_its_own_port_of_a_bank():
+    assert [[BLACKHOLE.port(bank, noc) for bank in range(8)] for noc in (0, 1)] == [[2, 0, 0, 0, 2, 2, 2, 2], [1] * 8]
+    assert [BLACKHOLE.position(4, noc) for noc in (0, 1)] == [(9, 11), (9, 1)]
+    assert len(BLACKHOLE.places) == 11 * 10 + 8 * 3
+    assert [link.y for link in BLACKHOLE.route(1, (0, 0), 0)] == [2, 1]  # up to the port in row 1, then left
+    assert [WORMHOLE.position(4, noc) for noc in (0, 1)] == [(5, 1)] * 2
 
 
 def test_numbers_of_banks():
@@ -84,7 +96,8 @@ def test_what_is_not_known_is_refused():
         NocMap.of("quasar_q1").position((0, 0))
     with pytest.raises(MemoryConfigError, match=r"DRAM banks 0 to 11, got \(9, 9\)"):
         WORMHOLE.position((9, 9))
+    unknown = NocMap.of(replace(Chip.named("blackhole_p100"), noc_dram=()))
     with pytest.raises(MemoryConfigError, match="where 3 of blackhole_p100 is on the network is not known"):
-        NocMap.of(Chip.named("blackhole_p100")).position(3)
+        unknown.position(3)
     with pytest.raises(MemoryConfigError, match="where 3 of blackhole_p100"):
-        NocMap.of("blackhole_p100").links_between(np.array([0]), np.array([113]), np.array([0]))
+        unknown.links_between(np.array([0]), np.array([113]), np.array([0]))

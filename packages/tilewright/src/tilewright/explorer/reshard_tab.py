@@ -110,7 +110,7 @@ def describe_reshard(fields: FormFields) -> dict[str, Any]:
         "noc_bytes": plan.noc_bytes,
         "time": time,
         "facts": {fact.name: fact.value for fact in reshard_facts(plan)},
-        "warnings": [warning for step in plan.steps for warning in step.warnings],
+        "warnings": list(plan.warnings),
         "python": f"tw.reshard(\n    {plan.source!r},\n    {plan.target!r}{more},\n)",
     }
 

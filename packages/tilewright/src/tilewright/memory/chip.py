@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 from .._files import as_path
 from .._json import parse_toml
-from .._text import canonical_word, suggest
+from .._text import canonical_word, parse_extents, suggest
 from ..errors import MemoryConfigError
 from ..plugins import list_plugins, load_plugin
 from .config import BufferType, BufferTypeLike
@@ -35,8 +35,10 @@ class Chip:
     or columns of cores. `harvested` is the number of rows or columns (`harvested_from`) that are disabled. `dram_noc`
     has the NoC position of every DRAM bank, `dram_noc_offsets` where it begins there. `storage_cores` are further
     cores that hold `storage_banks` banks of L1 each. `noc_size` are the columns and rows of the torus of the NoC,
-    `noc_columns` and `noc_rows` where on it the columns and rows of cores are, `noc_dram` where the DRAM banks are,
-    `dram_workers` the cores that work for them, and `clock_mhz` is the clock; they are empty where they are not known.
+    `noc_columns` and `noc_rows` where on it the columns and rows of cores are (harvested ones last), `noc_dram` where
+    the ports of every DRAM bank are, `dram_ports` the port of each bank that NOC 0 and NOC 1 use (the first one where
+    nothing is said), `dram_workers` the cores that work for the banks, by compute grid, and `clock_mhz` is the clock;
+    they are empty where they are not known. `packet_bytes` is the most that one packet of the NoC carries.
 
     >>> chip = Chip.named("wormhole_n150")
     >>> chip.compute_grid, chip.banks("dram"), chip.banks("l1")
@@ -66,8 +68,10 @@ class Chip:
     noc_size: tuple[int, ...] = ()
     noc_columns: tuple[int, ...] = ()
     noc_rows: tuple[int, ...] = ()
-    noc_dram: tuple[tuple[int, int], ...] = ()
-    dram_workers: tuple[tuple[int, int], ...] = ()
+    noc_dram: tuple[tuple[tuple[int, int], ...], ...] = ()
+    dram_ports: tuple[tuple[int, ...], ...] = ()
+    dram_workers: tuple[tuple[tuple[int, ...], tuple[tuple[int, int], ...]], ...] = ()
+    packet_bytes: int = 8192
     clock_mhz: int = 0
 
     def __post_init__(self) -> None:
@@ -386,7 +390,7 @@ _KEYS = {
     "cores": "grid storage harvested_from harvested dispatch_lines storage_banks",
     "l1": "base end alignment",
     "dram": "banks base end alignment noc noc_offsets",
-    "noc": "size columns rows dram dram_workers clock_mhz",
+    "noc": "size columns rows dram dram_ports dram_workers packet_bytes clock_mhz",
 }
 
 
@@ -414,12 +418,22 @@ def _chip_fields(table: dict[str, Any], name: str) -> dict[str, Any]:
         "noc_size": tuple(noc.get("size", ())),
         "noc_columns": tuple(noc.get("columns", ())),
         "noc_rows": tuple(noc.get("rows", ())),
-        "noc_dram": tuple(map(tuple, noc.get("dram", dram.get("noc", ()) if noc else ()))),
-        "dram_workers": tuple(map(tuple, noc.get("dram_workers", ()))),
-        "clock_mhz": noc.get("clock_mhz", 0),
+        "noc_dram": tuple([_ports(bank) for bank in noc.get("dram", dram.get("noc", ()) if noc else ())]),
+        "dram_ports": tuple(map(tuple, noc.get("dram_ports", ()))),
+        "dram_workers": tuple(
+            [
+                (parse_extents(grid) or (), tuple(map(tuple, found)))
+                for grid, found in noc.get("dram_workers", {}).items()
+            ]
+        ),
     }
-    optional = ("harvested_from", "harvested", "dispatch_lines", "storage_banks")
-    return {**arguments, **{key: cores[key] for key in optional if key in cores}}
+    optional = ("harvested_from", "harvested", "dispatch_lines", "storage_banks", "packet_bytes", "clock_mhz")
+    return {**arguments, **{key: part[key] for part in (cores, noc) for key in optional if key in part}}
+
+
+def _ports(bank: list[Any]) -> tuple[tuple[int, int], ...]:
+    """Return the positions of the ports of a DRAM bank: a list of them, or the only one."""
+    return tuple(map(tuple, bank)) if isinstance(bank[0], list) else (tuple(bank),)
 
 
 def _random_draws() -> Iterator[int]:

@@ -8,13 +8,25 @@ runtime arguments of each RISC.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import cached_property
+from math import gcd, prod
 from typing import NamedTuple
 
 import numpy as np
 
-from ..memory import CoreCoord, Integers, TensorSpec
+from .._integers import round_up
+from ..memory import (
+    CoreCoord,
+    CoreRangeSet,
+    Integers,
+    ShardOrientation,
+    TensorMemoryLayout,
+    TensorSpec,
+    first_cores,
+)
+from .dram_workers import dram_workers
 from .moves import Booleans, PageMoves, Requests, follow, has_equal_pages, page_moves, run_lengths
 from .noc import NocMap
 
@@ -327,7 +339,7 @@ class KernelInput:
         >>> len(call.units)
         4
         """
-        return page_moves(self.source, self.target, self.source_address, self.target_address, whole_units=True)
+        return page_moves(self.source, self.target, self.source_address, self.target_address, cut="units")
 
     @cached_property
     def has_equal_pages(self) -> bool:
@@ -372,31 +384,6 @@ def _rank(core: Integers) -> Integers:
     return rank
 
 
-def dram_workers(noc: NocMap, banks: int) -> list[CoreCoord]:
-    """Return the core that works for each of the first `banks` DRAM banks: recorded, or the nearest free one.
-
-    >>> [tuple(core) for core in dram_workers(NocMap.of("n150"), 3)]
-    [(3, 7), (0, 0), (0, 4)]
-    """
-    chip = noc.chip
-    across, down = chip.compute_grid
-    cores = [CoreCoord(x, y) for y in range(down) for x in range(across)]
-    recorded = [CoreCoord(*core) for core in chip.dram_workers[:banks]]
-    workers: list[CoreCoord] = []
-    for bank in range(banks):
-        if bank < len(recorded) and recorded[bank] in cores:  # with rows harvested it may be gone
-            workers.append(recorded[bank])
-            continue
-        free = [core for core in cores if core not in workers and core not in recorded] or cores
-        if chip.noc_size and len(chip.noc_dram) > bank:
-            width, height = noc.size
-            x, y = noc.position(bank)
-            at = {core: noc.position(core) for core in free}
-            free.sort(key=lambda core: (at[core][0] - x) % width + (at[core][1] - y) % height)
-        workers.append(free[0])
-    return workers
-
-
 def _on_workers(noc: NocMap, endpoint: Integers) -> Integers:
     """Return the core that moves the data of each endpoint: a core itself, or the worker of a DRAM bank."""
     banks = int(endpoint.max(initial=0)) + 1 - noc.num_l1
@@ -430,10 +417,11 @@ def interleaved_to_sharded(call: KernelInput) -> KernelCalls:
         between = (_READS_UNDER_WAY // cores * _BYTES_PER_READ) // call.source.page_bytes
         if between:
             barriers = barriers + ((_rank(core) + 1) % between == 0)
-    elif _is_unaligned(call, entries):
-        barriers = barriers + 1  # every row goes through a scratch buffer
     reader = np.full(len(core), NCRISC, dtype=np.int64)
-    reads = _issue(call.noc, entries, core, reader, reader, False, barriers)
+    if call.source.is_tiled:
+        reads = _issue(call.noc, entries, core, reader, reader, False, barriers)
+    else:
+        reads = _read_aligned(call, entries, core, barriers)
     if call.target.memory.buffer_type.is_l1:
         return KernelCalls(reads, np.full(len(reads.core), 8) if call.source.is_tiled else None)
     writes = _issue(call.noc, entries, core, reader + BRISC, reader + 1, True, _ends(core))
@@ -441,11 +429,41 @@ def interleaved_to_sharded(call: KernelInput) -> KernelCalls:
     return KernelCalls(joined, np.full(len(joined.core), 8) if call.source.is_tiled else None)
 
 
-def _is_unaligned(call: KernelInput, entries: PageMoves) -> bool:
-    """Return whether a row does not begin or end at the alignment of the source."""
+def _read_aligned(call: KernelInput, entries: PageMoves, core: Integers, barriers: Integers) -> Requests:
+    """Return the reads of parts of rows by NCRISC of each core, from aligned addresses on.
+
+    A core with a part, or a distance of parts, that is not aligned reads from the aligned address before into a
+    scratch buffer, and copies its part from there.
+    """
     unit = call.noc.chip.page_alignment(call.source.memory.buffer_type)
-    offsets = entries.source_address - call.source_address
-    return bool((offsets % unit).any() or (entries.nbytes % unit).any())
+    before = (entries.source_address - call.source_address) % call.source.aligned_page_bytes % unit
+    stride = round_up(call.target.page_bytes, call.noc.chip.l1_alignment)
+    scratch = np.flatnonzero((before > 0) | bool(stride % unit))
+    reads = replace(entries, source_address=entries.source_address - before, nbytes=entries.nbytes + before)
+    barriers[scratch] = 1
+    waits = barriers, np.ones_like(scratch)
+    return _read_and_copy(call.noc, reads, core, np.zeros_like(core), entries.take(scratch), scratch, waits)
+
+
+def _read_and_copy(
+    noc: NocMap,
+    reads: PageMoves,
+    core: Integers,
+    risc: Integers,
+    copies: PageMoves,
+    after: Integers,
+    barriers: tuple[Integers, Integers],
+) -> Requests:
+    """Return `reads` of cores and RISCs with `copies` from buffers of the same cores, by reads from themselves.
+
+    Each copy follows the read whose position is in `after`; `barriers` are those after reads and after copies.
+    """
+    copies = replace(copies, source=core[after])
+    order = np.concatenate([2 * np.arange(len(core)), 2 * after + 1])
+    sorted_by = np.argsort(order, kind="stable")
+    number = np.concatenate([np.arange(len(core)), after])[sorted_by]
+    requests = PageMoves.join([reads, copies]).take(sorted_by)
+    return _issue(noc, requests, core[number], risc[number], risc[number], False, np.concatenate(barriers)[sorted_by])
 
 
 def sharded_to_interleaved(call: KernelInput) -> KernelCalls:
@@ -502,13 +520,24 @@ def same_width(call: KernelInput, reads: bool) -> KernelCalls:
     rank, size = _rank(core), np.bincount(core)
     risc = (rank >= -(-size[core] // 2)).astype(np.int64)
     unaligned = any(spec.page_bytes != spec.aligned_page_bytes for spec in (call.source, call.target))
+    far = entries.source if reads else entries.target
+    address = entries.source_address if reads else entries.target_address
+    joins = (core[1:] == core[:-1]) & (risc[1:] == risc[:-1]) & (far[1:] == far[:-1])
+    if unaligned and reads:  # rows with their padding into a scratch buffer, then row by row into the shard
+        joins &= np.diff(address) == call.source.aligned_page_bytes
+        starts = _merged_starts(joins)[: len(entries)]
+        part = np.cumsum(np.append(True, ~joins))[: len(entries)] - 1
+        rows = entries.take(starts)
+        rows = replace(rows, nbytes=np.bincount(part) * call.source.aligned_page_bytes)
+        waits = np.ones(len(starts), dtype=np.int64), _ends(part)
+        requests = _read_and_copy(call.noc, rows, core[starts], risc[starts], entries, part, waits)
+        requests = _with_idle_partners(requests)
+        pieces = np.bincount(2 * core[starts] + risc[starts], minlength=2 * len(call.noc.endpoints))
+        return KernelCalls(requests, 3 + 3 * pieces[2 * requests.core + requests.risc])
     if unaligned or not call.has_equal_pages:  # row by row
         requests = _issue(call.noc, entries, core, risc, risc, not reads, np.ones(len(core), dtype=np.int64))
         requests = _with_idle_partners(requests)
         return KernelCalls(requests, 3 + 3 * _pieces_per_risc(requests))
-    far = entries.source if reads else entries.target
-    address = entries.source_address if reads else entries.target_address
-    joins = (core[1:] == core[:-1]) & (risc[1:] == risc[:-1]) & (far[1:] == far[:-1])
     joins &= np.diff(address) == call.source.page_bytes
     starts = _merged_starts(joins)[: len(entries)]
     core, risc = core[starts], risc[starts]
@@ -605,36 +634,133 @@ def _with_idle_partners(requests: Requests) -> Requests:
     return Requests.join([requests, idle])
 
 
-def copy_pages(call: KernelInput) -> KernelCalls:
-    """Return the requests of a copy by all cores: each takes equally many pages through a buffer, page by page.
+def _deal(noc: NocMap, count: int, cores: list[CoreCoord], rank: Iterable[int]) -> Integers:
+    """Return the core that gets each of `count` units, dealt in the order of `cores`; by `rank` the first get more."""
+    share, more = divmod(count, len(cores))
+    numbers = np.array([noc.number_of[core] for core in cores], dtype=np.int64)
+    return np.repeat(numbers, [share + (place < more) for place in rank])
 
-    NCRISC on NOC_0 reads, BRISC on NOC_1 writes, with a barrier after every page.
 
-    >>> from tilewright import block_sharded, height_sharded, nd_sharded, width_sharded
+def _deal_to_columns(noc: NocMap, count: int) -> Integers:
+    """Return the core that gets each of `count` units as the runtime splits work over cores.
+
+    It uses whole columns of cores, and the top of the next; the first cores column by column have a unit more than
+    the others. But units are dealt row by row in the whole columns, then down the last one.
+    """
+    grid = noc.chip.compute_grid
+    cores = first_cores(max(1, min(count, prod(grid))), grid).cores()
+    return _deal(noc, count, cores, [core.x * grid.y + core.y for core in cores])
+
+
+def _through_buffer(noc: NocMap, entries: PageMoves, core: Integers) -> KernelCalls:
+    """Return the requests of cores that take `entries` through a buffer, one by one, with a barrier after each.
+
+    NCRISC on NOC_0 reads, BRISC on NOC_1 writes.
+    """
+    reader, barriers = np.full(len(core), NCRISC, dtype=np.int64), np.ones(len(core), dtype=np.int64)
+    reads = _issue(noc, entries, core, reader, reader, False, barriers)
+    writes = _issue(noc, entries, core, reader + BRISC, reader + 1, True, barriers)
+    return KernelCalls(Requests.join([reads, writes]), None)
+
+
+def copy_tiles(call: KernelInput) -> KernelCalls:
+    """Return the requests of a copy of tiles by all cores.
+
     >>> spec = TensorSpec((128, 128), page_layout="tile", memory="dram", chip="n150")
     >>> call = KernelInput(spec, spec.with_memory("l1"), 0, 0, "current")
+    >>> len(copy_tiles(call).requests)
+    32
+    """
+    return _through_buffer(call.noc, call.pieces, _deal_to_columns(call.noc, call.target.num_pages))
+
+
+def copy_pages(call: KernelInput) -> KernelCalls:
+    """Return the requests of a reshard between shards in DRAM by all cores, page by page, with the padding of pages.
+
+    >>> from tilewright import height_sharded, width_sharded
+    >>> spec = TensorSpec(
+    ...     (128, 128), page_layout="tile", memory=height_sharded((2, 1), buffer_type="dram"), chip="n150"
+    ... )
+    >>> call = KernelInput(spec, spec.with_memory(width_sharded((2, 1), buffer_type="dram")), 0, 0, "current")
     >>> len(copy_pages(call).requests)
     32
     """
-    pieces = call.pieces
-    order = np.argsort(pieces.page, kind="stable")
-    entries = pieces.take(order)
-    across, down = call.noc.chip.compute_grid
-    workers = np.array([call.noc.number_of[CoreCoord(x, y)] for x in range(across) for y in range(down)])
-    pages = call.target.num_pages
-    share, more = divmod(pages, len(workers))
-    # the first `more` cores take a page more than the others
-    page = entries.page
-    longer = more * (share + 1)
-    number = np.where(page < longer, page // (share + 1), more + (page - longer) // max(share, 1))
-    core = workers[number]
-    ends_page = np.append(page[1:] != page[:-1], True)[: len(page)]
-    risc = np.zeros(len(core), dtype=np.int64)
-    reads = _issue(call.noc, entries, core, risc, risc, False, ends_page.astype(np.int64))
-    whole = _merge(entries, ~ends_page[:-1])
-    first = _merged_starts(~ends_page[:-1])[: len(whole)]
-    writes = _issue(
-        call.noc, whole, core[first], risc[first] + BRISC, risc[first] + 1, True, np.ones(len(whole), dtype=np.int64)
+    sharding = call.source.memory.sharding
+    row_wise = sharding is None or sharding.orientation is ShardOrientation.ROW_MAJOR
+    cores = CoreRangeSet.of(call.noc.chip.compute_grid).cores(row_wise)
+    padded = np.full(len(call.pieces), call.source.aligned_page_bytes, dtype=np.int64)
+    core = _deal(call.noc, len(padded), cores, range(len(cores)))
+    return _through_buffer(call.noc, replace(call.pieces, nbytes=padded), core)
+
+
+_MAX_UNIT = 1 << 18  # bytes of a unit that is copied by itself
+
+
+def row_bytes(spec: TensorSpec) -> int:
+    """Return the bytes of the data of a row.
+
+    >>> row_bytes(TensorSpec((4, 8), "float32"))
+    32
+    """
+    return (spec.shape.logical[-1] if spec.shape.rank else 1) * spec.dtype.storage_format.itemsize
+
+
+def row_page(spec: TensorSpec) -> int:
+    """Return the bytes of a page as the copy of rows sees it: of a height-sharded tensor, the data of a row.
+
+    >>> from tilewright import height_sharded
+    >>> row_page(TensorSpec((4, 8), memory=height_sharded((2, 1), (2, 16)), chip="n150"))
+    16
+    """
+    is_whole = not spec.memory.is_sharded or spec.memory.memory_layout is TensorMemoryLayout.HEIGHT_SHARDED
+    return row_bytes(spec) if is_whole else spec.page_bytes
+
+
+def copied_unit(source: TensorSpec, target: TensorSpec) -> int | None:
+    """Return the bytes of the units in which few rows are copied; None if rows are copied page by page.
+
+    >>> from tilewright import nd_sharded
+    >>> rows = TensorSpec((4, 64), chip="n150")
+    >>> copied_unit(rows, rows.with_memory(nd_sharded((4, 32), (2, 1)))), copied_unit(rows, rows.with_memory("l1"))
+    (64, None)
+    """
+    chip = source.known_chip
+    unit = gcd(row_page(source), row_page(target))
+    alignment = max(chip.page_alignment(spec.memory.buffer_type) for spec in (source, target))
+    is_short = source.physical_shape[0] < prod(chip.compute_grid)
+    fits = 0 < unit < row_bytes(source) and unit <= _MAX_UNIT and unit % alignment == 0
+    return unit if is_short and fits else None
+
+
+def copy_rows(call: KernelInput) -> KernelCalls:
+    """Return the requests of a copy of rows by all cores, each through two buffers.
+
+    Of each row, NCRISC on NOC_0 reads the source's pages, and copies what is in a page of the target to the second
+    buffer, by a read from its own core if both are equally aligned; BRISC on NOC_1 writes the target's pages. Few rows
+    in narrow pages are copied in units instead, and through one buffer.
+
+    >>> spec = TensorSpec((4, 64), memory="dram", chip="n150")
+    >>> call = KernelInput(spec, spec.with_memory("l1"), 0, 0, "current")
+    >>> reads = copy_rows(call).requests.reads
+    >>> reads[CoreCoord(0, 0), "NCRISC", "NOC_0"]
+    ((0, 128, 1), ('barrier', 1), (CoreCoord(x=0, y=0), 128, 1), ('barrier', 1))
+    """
+    noc, source, target = call.noc, call.source, call.target
+    unit, rows = copied_unit(source, target), source.physical_shape[0]
+    pieces = page_moves(source, target, call.source_address, call.target_address, unit or row_page(source))
+    if unit is not None:
+        return _through_buffer(noc, pieces, _deal_to_columns(noc, len(pieces)))
+    core = np.repeat(_deal_to_columns(noc, rows), len(pieces) // max(rows, 1))
+    offsets = (
+        (pieces.source_address - call.source_address) % source.aligned_page_bytes,
+        (pieces.target_address - call.target_address) % target.aligned_page_bytes,
     )
-    joined = Requests.join([reads, writes])
-    return KernelCalls(joined, None)
+    pages, written = [_merge(pieces, offset[1:] != 0) for offset in offsets]
+    first, last = [np.flatnonzero(offset == 0) for offset in offsets]
+    copied = np.flatnonzero((offsets[0] - offsets[1]) % noc.chip.l1_alignment == 0)
+    after = (np.cumsum(offsets[0] == 0) - 1)[copied]
+    waits = np.ones_like(first), np.ones_like(copied)
+    reads = _read_and_copy(noc, pages, core[first], np.zeros_like(first), pieces.take(copied), after, waits)
+    writer = np.full(len(written), BRISC, dtype=np.int64)
+    writes = _issue(noc, written, core[last], writer, writer, True, np.ones_like(last))
+    return KernelCalls(Requests.join([reads, writes]), None)

@@ -392,10 +392,11 @@ def _npe_transfers(requests: Requests, profiler: bool, start: float, most: int) 
     core = requests.core[owner[first]]
     writes = requests.writes[owner[first]]
     origin, to = np.where(writes, core, remote[first]), np.where(writes, remote[first], core)
-    positions = np.concatenate([noc_map.positions[origin], noc_map.positions[to]], axis=1)
+    noc = requests.noc[owner[first]]
+    positions = np.concatenate([noc_map.positions[noc, origin], noc_map.positions[noc, to]], axis=1)
     in_dram = np.maximum(origin, to) >= noc_map.num_l1
     offset = np.rint(start + issue * requests.position[first]).astype(np.int64)
-    columns = (positions, nbytes[first], lengths, requests.noc[owner[first]], writes, in_dram, offset)
+    columns = (positions, nbytes[first], lengths, noc, writes, in_dram, offset)
     return [
         {
             "packet_size": size,

@@ -7,7 +7,7 @@ a row is cut wherever one of the two cuts it. The runtime moves units of the gre
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import gcd
@@ -54,6 +54,17 @@ class PageMoves:
         [1]
         """
         return PageMoves(*[getattr(self, name)[order] for name in PageMoves.__slots__])
+
+    @classmethod
+    def join(cls, parts: Sequence[PageMoves]) -> PageMoves:
+        """Return the entries of all `parts`.
+
+        >>> tiles = TensorSpec((64, 32), page_layout="tile", chip="n150")
+        >>> moves = page_moves(tiles, tiles.with_memory("l1"))
+        >>> PageMoves.join([moves, moves]).page.tolist()
+        [0, 1, 0, 1]
+        """
+        return cls(*[np.concatenate([getattr(part, name) for part in parts]) for name in cls.__slots__])
 
     def by_target(self) -> PageMoves:
         """Return the entries target by target, in the order of their addresses there.
@@ -123,11 +134,12 @@ def has_equal_pages(source: TensorSpec, target: TensorSpec) -> bool:
 
 
 def page_moves(
-    source: TensorSpec, target: TensorSpec, source_base: int = 0, target_base: int = 0, whole_units: bool = False
+    source: TensorSpec, target: TensorSpec, source_base: int = 0, target_base: int = 0, cut: str | int = "pages"
 ) -> PageMoves:
     """Return where every page of `source` is, and where it is in `target`, for buffers at two base addresses.
 
-    With `whole_units`, rows with pages of different widths are cut into units of the greatest common divisor of both.
+    Rows with pages of different widths are `cut` at the edges of both ("pages"), or into units of the greatest common
+    divisor of both widths ("units"). Cut at the edges of both and every so many bytes, all rows end with their data.
 
     >>> from tilewright import width_sharded
     >>> rows = TensorSpec((1, 7), "int32", memory=width_sharded((2, 1), (1, 4)), chip="n150")
@@ -140,15 +152,16 @@ def page_moves(
     before, after = source.pages(source_base), target.pages(target_base)
     here = noc.numbers(before.bank, source.memory.buffer_type)
     there = noc.numbers(after.bank, target.memory.buffer_type)
-    if has_equal_pages(source, target):
+    if isinstance(cut, str) and has_equal_pages(source, target):
         nbytes = np.full(len(before), source.page_bytes, dtype=np.int64)
         return PageMoves(here, before.address, there, after.address, nbytes, after.page)
     itemsize = source.dtype.storage_format.itemsize
     widths = source.page_bytes, target.page_bytes
     unit = gcd(*widths)
+    data = (source.shape.logical[-1] if source.shape.logical else 1) * itemsize
     # whole units move, and with them a little of the padding of rows
-    width = round_up((source.shape.logical[-1] if source.shape.logical else 1) * itemsize, unit)
-    steps = (unit,) if whole_units else widths
+    width = round_up(data, unit) if isinstance(cut, str) else data
+    steps = (*widths, cut) if isinstance(cut, int) else (unit,) if cut == "units" else widths
     edges = np.unique(np.concatenate([np.array([width]), *[np.arange(0, width, step) for step in steps]]))
     starts, sizes = edges[:-1], np.diff(edges)
     rows = np.arange(source.physical_shape[0], dtype=np.int64)[:, None]
@@ -316,6 +329,33 @@ class Requests:
         writes = self.writes[self.owner]
         to, origin = np.where(writes, self.remote, own), np.where(writes, own, self.remote)
         return sum_pairs(self.noc_map, to, origin, self.nbytes)
+
+    @cached_property
+    def packets(self) -> dict[tuple[str, str, Endpoint, Endpoint], dict[int, int]]:
+        """The packets by network, "read" or "write", from and to: {bytes: how many}.
+
+        A request for more than a packet carries is several. The port of a DRAM bank is `noc_map.port(bank, noc)`.
+
+        >>> noc = NocMap.of("n150")
+        >>> one = np.array([0])
+        >>> Requests(noc, one, one, one, one > 0, one, one, one + 64, one, one, one + 10000, one).packets
+        {('NOC_0', 'read', 0, CoreCoord(x=0, y=0)): {8192: 1, 1808: 1}}
+        """
+        most, endpoints = self.noc_map.chip.packet_bytes, self.noc_map.endpoints
+        rows = np.stack(
+            [self.noc[self.owner], self.writes[self.owner], self.core[self.owner], self.remote, self.nbytes]
+        )
+        kinds, counts = np.unique(rows, axis=1, return_counts=True)
+        found: dict[tuple[str, str, Endpoint, Endpoint], dict[int, int]] = {}
+        for (noc, writes, core, remote, nbytes), count in zip(kinds.T.tolist(), counts.tolist(), strict=True):
+            ends = (core, remote) if writes else (remote, core)
+            flow = NOC_NAMES[noc], "write" if writes else "read", endpoints[ends[0]], endpoints[ends[1]]
+            sizes = found.setdefault(flow, {})
+            whole, rest = divmod(nbytes, most)
+            for size, number in ((most, whole), (rest, 1)):
+                if size and number:
+                    sizes[size] = sizes.get(size, 0) + number * count
+        return found
 
     @cached_property
     def reads(self) -> RequestLists:

@@ -143,10 +143,10 @@ class NocMap:
 
     @cached_property
     def positions(self) -> Integers:
-        """X and y on the network of each endpoint, as rows of an array; -1 where they are not known.
+        """X and y of each endpoint on NOC 0 and on NOC 1, which may use other ports of a bank; -1 if it is not known.
 
-        >>> NocMap.of("wormhole_n150").positions[64].tolist()
-        [0, 11]
+        >>> NocMap.of("p150").positions[:, 110].tolist()
+        [[0, 11], [0, 1]]
         """
         width, height = self.size
         chip = self.chip
@@ -155,13 +155,32 @@ class NocMap:
         rows = np.concatenate([np.array(chip.noc_rows, dtype=np.int64), unknown])
         l1 = self.cores[: self.num_l1]
         workers = np.stack([columns[l1[:, 0]], rows[l1[:, 1]]], axis=1)
-        banks = np.full((chip.dram_banks, 2), -1, dtype=np.int64)
+        banks = np.full((2, chip.dram_banks, 2), -1, dtype=np.int64)
         if len(chip.noc_dram) == chip.dram_banks:
-            banks[:] = chip.noc_dram
-        return np.concatenate([workers, banks])
+            banks[:] = [[ports[self.port(bank, noc)] for bank, ports in enumerate(chip.noc_dram)] for noc in (0, 1)]
+        return np.concatenate([np.stack([workers, workers]), banks], axis=1)
 
-    def position(self, endpoint: Endpoint | tuple[int, int]) -> tuple[int, int]:
-        """Return the position on the network of an `endpoint`: a core (x, y), or the number of a DRAM bank.
+    def port(self, bank: int, noc: int) -> int:
+        """Return the port of a DRAM `bank` that network `noc` (0 or 1) uses.
+
+        >>> [NocMap.of("p150").port(0, noc) for noc in (0, 1)]
+        [2, 1]
+        """
+        return self.chip.dram_ports[noc][bank] if self.chip.dram_ports else 0
+
+    @cached_property
+    def places(self) -> dict[tuple[int, int], Endpoint]:
+        """The endpoint at each position on the network, with all ports of the DRAM banks.
+
+        >>> NocMap.of("p150").places[0, 1], NocMap.of("p150").places[1, 2]
+        (0, CoreCoord(x=0, y=0))
+        """
+        cores = zip(self.endpoints[: self.num_l1], self.positions[0].tolist(), strict=False)
+        found: dict[tuple[int, int], Endpoint] = {(x, y): core for core, (x, y) in cores if min(x, y) >= 0}
+        return found | {port: bank for bank, ports in enumerate(self.chip.noc_dram) for port in ports}
+
+    def position(self, endpoint: Endpoint | tuple[int, int], noc: int = 0) -> tuple[int, int]:
+        """Return the position on network `noc` of an `endpoint`: a core (x, y), or the number of a DRAM bank.
 
         >>> NocMap.of("p150").position((7, 0))
         (10, 2)
@@ -173,7 +192,7 @@ class NocMap:
                 f"{self.chip.name} has cores (0, 0) to ({across - 1}, {down - 1}) and DRAM banks 0 to"
                 f" {self.chip.dram_banks - 1}, got {endpoint}"
             )
-        x, y = self.positions[self.number_of[key]].tolist()
+        x, y = self.positions[noc, self.number_of[key]].tolist()
         if min(x, y) < 0:
             raise MemoryConfigError(f"where {endpoint} of {self.chip.name} is on the network is not known")
         return x, y
@@ -207,7 +226,7 @@ class NocMap:
         >>> [str(link) for link in NocMap.of("wormhole_n150").route(1, (1, 1), (0, 0))]
         ['NOC_1 (2, 2) -y', 'NOC_1 (2, 1) -x']
         """
-        ends = np.array([self.position(source), self.position(target)], dtype=np.int64)
+        ends = np.array([self.position(source, noc), self.position(target, noc)], dtype=np.int64)
         _, links = self._links_between(np.array([noc]), ends[:1], ends[1:])
         return [self.link(number) for number in links.tolist()]
 
@@ -221,7 +240,7 @@ class NocMap:
         >>> [str(noc.link(number)) for number in link]
         ['NOC_0 (0, 11) +y', 'NOC_0 (0, 0) +y']
         """
-        ends = self.positions[source], self.positions[target]
+        ends = self.positions[noc, source], self.positions[noc, target]
         for name, positions in zip((source, target), ends, strict=True):
             if positions.size and positions.min() < 0:
                 first = self.endpoints[int(name[np.flatnonzero(positions.min(axis=1) < 0)[0]])]

@@ -49,7 +49,8 @@ from .steps import OPERATIONS, ReshardStep, choose_steps, nominal_address
 def run_steps(steps: tuple[ReshardStep, ...], device: Device, allocation: Allocation) -> Allocation:
     """Run `steps` on a `device` from the tensor at `allocation`, and return the allocation of the last one.
 
-    Every step allocates its target, before the tensor between two steps is freed.
+    Every step allocates its target, before the tensor between two steps is freed. A step may begin at the source again,
+    if the one before was in vain.
 
     >>> from tilewright import TensorSpec, reshard
     >>> device = Device("n150")
@@ -61,7 +62,7 @@ def run_steps(steps: tuple[ReshardStep, ...], device: Device, allocation: Alloca
     here = allocation
     for step in steps:
         there = device.allocate(step.target)
-        run_step(step, device, here, there)
+        run_step(step, device, allocation if step.source == steps[0].source else here, there)
         if here is not allocation:
             device.free(here)
         here = there
@@ -173,7 +174,6 @@ def _explain_step(step: ReshardStep) -> list[str]:
     lines = [f"{requests}, {len(step.requests.core)} RISCs"]
     if step.runtime_arguments is not None:
         lines.append(f"{step.runtime_arguments} words of runtime arguments, at most {step.most_arguments} for a RISC")
-    lines += [f"warning: {warning}" for warning in step.warnings]
     lines += [
         f"extra L1: {buffer.kind} of {buffer.nbytes} bytes on {buffer.cores.num_cores} cores"
         for buffer in step.buffers
@@ -373,6 +373,20 @@ class ReshardPlan(Drawable):
         addresses = self.source_address, self.target_address
         return choose_steps(self.source, self.target, self.operation, addresses, self.kernel)
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Where the runtime fails, or its requests may be others.
+
+        >>> from tilewright import nd_sharded, reshard
+        >>> rows = TensorSpec((4, 64), memory=nd_sharded((2, 64), (2, 1)), chip="n150")
+        >>> print(reshard(rows, rows.with_memory(nd_sharded((4, 32), (2, 1)))).warnings[0])
+        a target that is given as an ND shard spec alone is resharded directly, without the detour
+        """
+        found = [warning for step in self.steps for warning in step.warnings]
+        if len(self.steps) > 1 and self.target.memory.made_with_nd:
+            found.append("a target that is given as an ND shard spec alone is resharded directly, without the detour")
+        return tuple(found)
+
     @cached_property
     def _requests(self) -> Requests:
         parts = [step.requests for step in self.steps] or [Requests.none(self.noc_map)]
@@ -402,6 +416,17 @@ class ReshardPlan(Drawable):
         {}
         """
         return self._requests.written
+
+    @property
+    def packets(self) -> dict[tuple[str, str, Endpoint, Endpoint], dict[int, int]]:
+        """The packets of all steps by network, "read" or "write", from and to: {bytes: how many}.
+
+        >>> from tilewright import height_sharded, reshard
+        >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
+        >>> reshard(spec, spec.with_memory(height_sharded((2, 1)))).packets["NOC_0", "read", 3, (1, 0)]
+        {2048: 1}
+        """
+        return self._requests.packets
 
     @cached_property
     def runtime_arguments(self) -> int | None:
@@ -620,7 +645,11 @@ class ReshardPlan(Drawable):
             f" {100 * self.local:.0f} % of it stays where it is"
         )
         if len(self.steps) > 1:
-            lines.append(f"{len(self.steps)} passes: the runtime goes through {self.steps[0].target.memory}")
+            between = f"goes through {self.steps[0].target.memory}"
+            if self.steps[1].source == self.source:
+                between = f"copies to {self.steps[0].target.memory} in vain, and begins again"
+            lines.append(f"{len(self.steps)} passes: the runtime {between}")
+        lines += [f"warning: {warning}" for warning in self.warnings]
         for number, step in enumerate(self.steps, 1):
             lines += [f"step {number}: {step}", *[f"  {line}" for line in _explain_step(step)]]
         try:
@@ -661,6 +690,7 @@ class ReshardPlan(Drawable):
             "noc_bytes": self.noc_bytes,
             "runs": len(self.transfers),
             "traffic": [[_place(reader), _place(source), size] for (reader, source), size in self.traffic.items()],
+            "warnings": list(self.warnings),
             "steps": [_step(step, self.profiler) for step in self.steps],
             "banks": self.banks,
             "peak_l1": max(self.peak_l1.values(), default=0),

@@ -3,16 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from .._integers import round_up
+from .._integers import ceil_div, round_up
 from ..errors import MemoryConfigError
-from ..memory import CoreCoord, CoreRange, CoreRangeSet, TensorMemoryLayout, TensorSpec, first_cores
+from ..memory import CoreCoord, CoreRange, CoreRangeSet, ShardOrientation, TensorMemoryLayout, TensorSpec, first_cores
 from . import kernels
+from .dram_workers import dram_workers
 from .estimate import Estimate, estimate_requests
-from .kernels import KernelCalls, KernelInput, dram_workers
+from .kernels import KernelCalls, KernelInput, copied_unit, row_bytes, row_page
 from .moves import RequestLists, Requests
 from .noc import Endpoint, NocMap
 
@@ -22,8 +23,8 @@ TO_SHARDED, TO_INTERLEAVED = "InterleavedToShardedDeviceOperation", "ShardedToIn
 
 
 _BUILDERS: dict[str, Callable[[KernelInput], KernelCalls]] = {
-    "DefaultTilized": kernels.copy_pages,
-    "DefaultRowMajor": kernels.copy_pages,
+    "DefaultTilized": kernels.copy_tiles,
+    "DefaultRowMajor": kernels.copy_rows,
     "InterleavedToShardedProgramFactory": kernels.interleaved_to_sharded,
     "ShardedToInterleavedProgramFactory": kernels.sharded_to_interleaved,
     "ReshardGenericFactory": kernels.reshard_generic,
@@ -245,11 +246,7 @@ class ReshardStep:
         >>> print(reshard(rows, wider).steps[0].warnings[0])
         pages have 16 and 64 bytes, but this kernel takes the rows of both sides to be equally wide
         """
-        one, other = self.source.page_bytes, self.target.page_bytes
-        if "SameWidth" in self.factory and one != other:
-            problem = "this kernel takes the rows of both sides to be equally wide"
-            return (f"pages have {one} and {other} bytes, but {problem}",)
-        return ()
+        return tuple(_find_doubts(self))
 
     @property
     def extra_l1(self) -> int:
@@ -268,6 +265,52 @@ class ReshardStep:
 
     def __repr__(self) -> str:
         return f"<ReshardStep {self}>"
+
+
+def _find_doubts(step: ReshardStep) -> Iterator[str]:
+    """Yield where the runtime fails, or its requests may be others."""
+    source, target, chip = step.source, step.target, step.source.known_chip
+    one, other = source.page_bytes, target.page_bytes
+    if "SameWidth" in step.factory and one != other:
+        yield f"pages have {one} and {other} bytes, but this kernel takes the rows of both sides to be equally wide"
+    if step.factory == "DefaultRowMajor" and copied_unit(source, target) is None:
+        row, page = row_bytes(source), max(row_page(source), row_page(target))
+        if page > row:
+            yield f"rows have {row} bytes, pages {page}: this kernel never ends if a shard is wider than the rows"
+    if step.factory == _WRITE_SHARDS and not source.is_tiled:
+        for side, spec in (("source", source), ("target", target)):
+            width = spec.physical_shape[1] // spec.page_shape[1] * spec.aligned_page_bytes
+            taken = _width_taken(spec) if _is_matrix(source) and _is_matrix(target) else row_bytes(spec)
+            if taken != width:
+                yield f"this kernel takes rows of the {side} to have {taken} bytes, they have {width}: wrong results"
+    if source.is_tiled and source.tile.shape != (STANDARD_TILE_WIDTH, STANDARD_TILE_WIDTH):
+        yield f"the runtime was seen to refuse moves of all tiles but 32 x 32, got {source.tile}"
+    local = source if step.factory == _WRITE_SHARDS else target
+    if chip.harvested and step.factory in _BY_WORKERS and not local.memory.buffer_type.is_l1:
+        yield (
+            f"which cores work for DRAM banks depends on the {chip.harvested_from} that are harvested; these are a"
+            " recorded card's, or the last ones"
+        )
+
+
+_READ_SHARDS, _WRITE_SHARDS = [f"NdReshardCopyLocalShardFactory<{word}>" for word in ("false", "true")]
+_BY_WORKERS = ("InterleavedToShardedProgramFactory", _READ_SHARDS, _WRITE_SHARDS)
+
+
+def _width_taken(spec: TensorSpec) -> int:
+    """Return the bytes of a row of matrix shards as the copy of local shards takes them to be: of a line of cores."""
+    sharding = spec.memory.shard_spec
+    assert sharding is not None
+    first = sharding.grid.ranges[0]
+    line = first.width if sharding.orientation is ShardOrientation.ROW_MAJOR else first.height
+    if spec.memory.memory_layout is TensorMemoryLayout.WIDTH_SHARDED:
+        line = _length(first)
+    return line * sharding.shape[1] * spec.dtype.storage_format.itemsize
+
+
+def _length(line: CoreRange) -> int:
+    """Return the number of cores of a line of them; of a rectangle the runtime looks at a row."""
+    return line.height if line.width == 1 else line.width
 
 
 def _shard_bytes(spec: TensorSpec) -> int:
@@ -298,11 +341,15 @@ def _step_buffers(step: ReshardStep) -> list[StepBuffer]:
     source, target, chip = step.source, step.target, step.source.known_chip
     factory = step.factory
     if factory in ("DefaultTilized", "DefaultRowMajor", "NdReshardCopyPagesFactory"):
-        most = chip.compute_grid.x * chip.compute_grid.y
-        cores = first_cores(max(1, min(target.num_pages, most)), chip.compute_grid)
-        count = 1 if factory == "NdReshardCopyPagesFactory" else 2
-        buffers = [StepBuffer("dataflow", count * target.aligned_page_bytes, False, cores)]
+        grid, work, unit = chip.compute_grid, target.num_pages, None
         if factory == "DefaultRowMajor":
+            unit = copied_unit(source, target)
+            work = source.physical_shape[0] * (1 if unit is None else ceil_div(row_bytes(source), unit))
+        cores = first_cores(max(1, min(work, grid.x * grid.y)), grid)
+        if factory == "NdReshardCopyPagesFactory":
+            return [StepBuffer("dataflow", target.aligned_page_bytes, False, CoreRangeSet.of(grid))]
+        buffers = [StepBuffer("dataflow", 2 * (unit or target.aligned_page_bytes), False, cores)]
+        if factory == "DefaultRowMajor" and unit is None:
             buffers.append(StepBuffer("scratchpad", source.aligned_page_bytes, False, cores))
         return buffers
     if factory == "InterleavedToShardedProgramFactory":
@@ -323,8 +370,8 @@ def _step_buffers(step: ReshardStep) -> list[StepBuffer]:
         local, remote = (target, source) if reads else (source, target)
         cores = _cores_with_data(local)
         buffers = [StepBuffer("dataflow", local.paging.shard_pages * local.page_bytes, True, cores)]
-        if "Width" in factory and any(spec.page_bytes != spec.aligned_page_bytes for spec in (local, remote)):
-            buffers.append(StepBuffer("dataflow", _shard_bytes(remote), False, cores))
+        if reads and "Width" in factory and any(spec.page_bytes != spec.aligned_page_bytes for spec in (local, remote)):
+            buffers.append(StepBuffer("dataflow", 2 * _shard_bytes(remote), False, cores))  # of both RISCs
         return buffers
     return []
 
@@ -389,12 +436,15 @@ def choose_steps(
         resharding = step(RESHARD, reshard_factory(source, target))
         if _fits(resharding):
             return (resharding,)
-    if out_of_shards and into_shards:
-        between = source.with_memory("dram")
+    if not out_of_shards:
+        return (copying,)
+    between = source.with_memory("dram")
+    emptying = step(TO_INTERLEAVED, "ShardedToInterleavedProgramFactory", after=between)
+    if into_shards:
         filling = step(TO_SHARDED, "InterleavedToShardedProgramFactory", before=between)
         if _fits(filling):
-            return (step(TO_INTERLEAVED, "ShardedToInterleavedProgramFactory", after=between), filling)
-    return (copying,)
+            return emptying, filling
+    return emptying, copying  # of the source: the runtime finds out too late that what it has in DRAM is of no use
 
 
 def _is_matrix(spec: TensorSpec) -> bool:
@@ -485,13 +535,11 @@ def reshard_factory(source: TensorSpec, target: TensorSpec) -> str:
 
 
 def _has_spare_width(spec: TensorSpec) -> bool:
-    """Return whether shards over a line of cores are wider than the tensor; of a grid the runtime looks at one line."""
+    """Return whether the shards of a line of cores are wider than the tensor."""
     sharding = spec.memory.shard_spec
     if sharding is None:
         return False
-    first = sharding.grid.ranges[0]
-    line = first.height if first.width == 1 else first.width
-    return line * sharding.shape[1] > (spec.shape.logical[-1] if spec.shape.logical else 1)
+    return _length(sharding.grid.ranges[0]) * sharding.shape[1] > (spec.shape.logical[-1] if spec.shape.logical else 1)
 
 
 def _asked_step(

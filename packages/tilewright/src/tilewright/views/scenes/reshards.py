@@ -61,7 +61,7 @@ def chip_cells(noc_map: NocMap) -> tuple[dict[Endpoint, int], tuple[int, int], b
     """
     try:
         width, height = noc_map.size
-        positions = noc_map.positions
+        positions = noc_map.positions[0]
         if positions.size and positions.min() >= 0:
             numbers = (positions[:, 1] * width + positions[:, 0]).tolist()
             return dict(zip(noc_map.endpoints, numbers, strict=True)), (height, width), True
@@ -205,9 +205,8 @@ def link_panels(noc_map: NocMap, loads: dict[Link, int]) -> tuple[Grid, ...]:
     width, height = noc_map.size
     most = max(loads.values(), default=1)
     names: list[Any] = [None] * (width * height)
-    for endpoint, (x, y) in zip(noc_map.endpoints, noc_map.positions.tolist(), strict=True):
-        if min(x, y) >= 0:
-            names[y * width + x] = f"D{endpoint}" if isinstance(endpoint, int) else f"{endpoint.x},{endpoint.y}"
+    for (x, y), endpoint in noc_map.places.items():
+        names[y * width + x] = f"D{endpoint}" if isinstance(endpoint, int) else f"{endpoint.x},{endpoint.y}"
     grids = []
     for noc, direction, words in _DIRECTIONS:
         if not any(link.noc == noc for link in loads):
