@@ -152,11 +152,12 @@ def test_a_detour_in_vain_runs_all_the_same():
     assert np.array_equal(device.get(after), tensor.numpy())
 
 
-def test_a_target_given_as_an_nd_spec_is_doubted():
-    wide = ROWS.with_memory(width_sharded((2, 1), (6, 12)))
-    assert reshard(ROWS, wide).warnings == ()
-    [doubt] = reshard(ROWS, ROWS.with_memory(nd_sharded((6, 12), (2, 1)))).warnings
-    assert "ND shard spec alone" in doubt
+def test_a_target_given_as_nd_sharded_needs_no_detour():
+    given = [width_sharded((2, 1), (6, 12)), width_sharded((2, 1)), nd_sharded((6, 12), (2, 1))]
+    plans = [reshard(ROWS, ROWS.with_memory(memory)) for memory in given]
+    assert [len(plan.steps) for plan in plans] == [2, 2, 1]
+    assert plans[1].target.memory == plans[2].target.memory  # the same shards, stated otherwise
+    assert reshard(plans[2].source, plans[2].target.with_memory(plans[2].target.memory)).steps == plans[2].steps
 
 
 def test_a_kernel_that_never_ends_is_named():

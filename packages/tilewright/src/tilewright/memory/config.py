@@ -279,7 +279,8 @@ class MemoryConfig(Drawable):
     """The memory of a tensor (`buffer_type`), and how `memory_layout` distributes its pages over banks or cores.
 
     Shards are given as a `shard_spec` or an `nd_shard_spec`, which decides the placement (`made_with_nd` if both are
-    there). The config of a `TensorSpec` also has the equivalent other form, which equality ignores.
+    there). The config of a `TensorSpec` also has the equivalent other form, which equality ignores; `nd_alone` tells
+    whether it was given as ND sharded, without a form as a matrix.
 
     >>> MemoryConfig("height_sharded", "l1", ShardSpec((8, 1), [32, 64])).is_sharded
     True
@@ -292,6 +293,7 @@ class MemoryConfig(Drawable):
     shard_spec: ShardSpec | None
     nd_shard_spec: NdShardSpec | None
     made_with_nd: bool
+    nd_alone: bool
 
     def __init__(
         self,
@@ -313,6 +315,7 @@ class MemoryConfig(Drawable):
         object.__setattr__(self, "nd_shard_spec", nd_shard_spec)
         nd_only = nd_shard_spec is not None and shard_spec is None
         object.__setattr__(self, "made_with_nd", nd_only if made_with_nd is None else bool(made_with_nd))
+        object.__setattr__(self, "nd_alone", nd_only and layout is TensorMemoryLayout.ND_SHARDED)
 
     @property
     def is_sharded(self) -> bool:
@@ -351,7 +354,9 @@ class MemoryConfig(Drawable):
             if shape == matrix and self.memory_layout is TensorMemoryLayout.HEIGHT_SHARDED:
                 layout = self.memory_layout  # a single shard is both height and width sharded
             label = None if shape is None else ShardSpec(sharding.grid, shape, sharding.orientation)
-            return MemoryConfig(layout, self.buffer_type, label, sharding, True)
+            completed = MemoryConfig(layout, self.buffer_type, label, sharding, True)
+            object.__setattr__(completed, "nd_alone", self.nd_alone)
+            return completed
         if len(padded) == 1:
             sharding = replace(sharding, shape=sharding.shape[-1:])
         return MemoryConfig(self.memory_layout, self.buffer_type, self.shard_spec, sharding, False)

@@ -457,11 +457,15 @@ def _shard_width(spec: TensorSpec) -> int:
 
 
 def _changes_rows(source: TensorSpec, target: TensorSpec) -> bool:
-    """Return whether rows are cut differently, by other memory layouts: the runtime has no reshard for it."""
+    """Return whether rows are cut differently, by other memory layouts: then the runtime makes a detour.
+
+    It does not look at the form as a matrix of a target that was given as ND sharded.
+    """
     return (
         not source.is_tiled
         and _is_matrix(source)
         and _is_matrix(target)
+        and not target.memory.nd_alone
         and source.memory.memory_layout != target.memory.memory_layout
         and _shard_width(source) != _shard_width(target)
     )
@@ -495,6 +499,7 @@ def reshard_problem(source: TensorSpec, target: TensorSpec) -> str | None:
     layouts = {source.memory.memory_layout, target.memory.memory_layout}
     are_matrices = _is_matrix(source) and _is_matrix(target)
     both_tall = are_matrices and layouts == {TensorMemoryLayout.HEIGHT_SHARDED} and (from_l1 or to_l1)
+    both_tall = both_tall and not target.memory.nd_alone
     if not source.is_tiled and not both_tall and (from_l1 or to_l1):
         unit = source.known_chip.page_alignment(source.memory.buffer_type)
         for spec, multiple in ((source, unit), (target, ROW_UNIT)):

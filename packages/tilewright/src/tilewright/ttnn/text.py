@@ -227,6 +227,7 @@ def _json_data(value: object) -> object:
     if isinstance(value, NdShardSpec):
         fields |= {"shard_shape": fields.pop("shape"), "shard_distribution_strategy": fields.pop("distribution")}
     if isinstance(value, MemoryConfig):
+        del fields["nd_alone"]
         fields |= {"created_with_nd_shard_spec": fields.pop("made_with_nd"), "per_core_allocation": False}
     return {name: _json_data(field) for name, field in fields.items() if field is not None}
 
