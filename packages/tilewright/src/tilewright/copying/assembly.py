@@ -237,7 +237,7 @@ class Assembly:
                 " reshape them before they are joined"
             )
         part = self.parts[0]
-        leaves = [pair for mode in part.modes for pair in mode if pair[0] != 1]
+        leaves = _merge_neighbours([pair for mode in part.modes for pair in mode if pair[0] != 1])
         modes = tuple(_regroup(leaves, self.shape, shape))
         part = Part(Box((0,) * len(shape), shape), part.source, part.offset, modes)
         return replace(self, shape=shape, parts=(part,), text=text)
@@ -300,6 +300,17 @@ def _change_unit_dimensions(part: Part, old: tuple[int, ...], new: tuple[int, ..
     extents = tuple([1 if d is None else part.box.shape[d] for d in axes])
     modes = tuple([((1, 0),) if d is None else part.modes[d] for d in axes])
     return Part(Box(offset, extents), part.source, part.offset, modes)
+
+
+def _merge_neighbours(leaves: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return leaves, slowest first, with those as one that run on without a gap."""
+    merged: list[tuple[int, int]] = []
+    for extent, stride in leaves:
+        if merged and merged[-1][1] == extent * stride:
+            merged[-1] = (merged[-1][0] * extent, stride)
+        else:
+            merged.append((extent, stride))
+    return merged
 
 
 def _regroup(leaves: list[tuple[int, int]], old: tuple[int, ...], new: tuple[int, ...]) -> Iterator[Mode]:
