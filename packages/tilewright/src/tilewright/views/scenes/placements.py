@@ -103,20 +103,6 @@ class PageSheet:
         counts: NDArray[np.int64] = np.bincount(home, pages.reshape(-1), minlength=count).astype(np.int64)
         return counts
 
-    def shards_of(self, position: int) -> range:
-        """Return the shards of a core, by its position in the list of cores.
-
-        >>> from tilewright import TensorSpec, height_sharded
-        >>> spec = TensorSpec((128, 64), "uint8", "tile", memory=height_sharded((2, 1)), chip="n150")
-        >>> PageSheet.of(spec, 128).shards_of(1)
-        range(1, 2, 2)
-        """
-        paging = self.spec.paging
-        if paging.in_runs:
-            first = position * paging.shards_per_core
-            return range(first, min(first + paging.shards_per_core, paging.num_shards))
-        return range(position, paging.num_shards, len(paging.cores))
-
     def page_runs(self) -> list[str | None]:
         """Return the pages of each core of `paging.cores` as runs, such as P0-P3; None if they are too many to list.
 
@@ -128,12 +114,8 @@ class PageSheet:
         paging = self.spec.paging
         if paging.num_pages > MAX_LISTED:
             return [None] * len(paging.cores)
-        page_of_slot = np.full(paging.num_shards * paging.shard_pages, paging.num_pages, dtype=np.int64)
-        number = np.arange(paging.num_pages, dtype=np.int64)
-        page_of_slot[np.asarray(paging.slots(number))] = number  # a partial shard leaves slots without a page
-        shards = page_of_slot.reshape(paging.num_shards, paging.shard_pages)
-        sorted_pages = [np.sort(shards[list(self.shards_of(k))].reshape(-1)) for k in range(len(paging.cores))]
-        return [format_runs(pages[pages < paging.num_pages].tolist()) for pages in sorted_pages]
+        held = [[paging.pages_of_shard(n) for n in paging.shards_of(k)] for k in range(len(paging.cores))]
+        return [format_runs(sorted([page for shard in own for page in shard.tolist()])) for own in held]
 
     @property
     def note(self) -> str:
@@ -317,7 +299,7 @@ def core_boxes(pages: PageSheet) -> Grid | None:
     (('Core (0,0)', 'Core (1,0)'), (0, 1, 4, 5, 2, 3, 6, 7))
     """
     spec, paging = pages.spec, pages.spec.paging
-    cores = [core for k, core in enumerate(paging.cores) if len(pages.shards_of(k))]
+    cores = [core for k, core in enumerate(paging.cores) if len(paging.shards_of(k))]
     (left, right), (top, bottom) = ((min(axis), max(axis)) for axis in zip(*cores, strict=True))
     across, down = right + 1 - left, bottom + 1 - top
     cell_width = 7 + 5 * len(f"P{spec.num_pages - 1}")
@@ -393,7 +375,7 @@ def core_grid(pages: PageSheet) -> Grid:
     for position, (core, count, listed) in enumerate(
         zip(cores, pages.page_counts().tolist(), pages.page_runs(), strict=True)
     ):
-        own = pages.shards_of(position)
+        own = spec.paging.shards_of(position)
         if len(own):
             at = core.y * width + core.x
             shards_on[at], first[at], shards[at] = count, own[0], _format_shards(own)
