@@ -26,7 +26,7 @@ BUDGET = {
         "files": (5470, 18),
         "formats": (1530, 5),
         "layout": (3670, 14),
-        "memory": (3370, 14),
+        "memory": (3660, 15),
         "mojo": (3230, 15),
         "notation": (4370, 11),
         "tensor": (2440, 7),

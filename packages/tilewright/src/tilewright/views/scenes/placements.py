@@ -25,6 +25,8 @@ from .layouts import block_note, layout_panels, layout_scene, requested_attribut
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from ...memory import AccessorArguments
+
 
 # The pages of a placed tensor on a sheet: which are drawn, and where they lie.
 
@@ -854,3 +856,22 @@ def memory_config_scene(config: MemoryConfig, **options: object) -> Scene:
 def explanation_scene(subject: Explanation, **options: Any) -> Scene:
     """Return the placement of a tensor with the element that is explained."""
     return spec_scene(subject.spec, **{"at": subject.where.coordinate, **options})
+
+
+def accessor_scene(arguments: AccessorArguments, **options: Any) -> Scene:
+    """Return the pages that the words of `arguments` place, and who holds them.
+
+    The words do not state what a page holds: it is drawn as a row of bytes. `options` are the scene options of a spec.
+
+    >>> from tilewright import parse_accessor
+    >>> scene = accessor_scene(parse_accessor([1, 2048, 1, 2, 4, 2, 319951378], "wormhole_n150"))
+    >>> scene.panels[1].box_titles, scene.panels[1].field("page").values
+    (('Core (0,0)', 'Core (1,0)'), (0, 2, 1, 3))
+    """
+    arguments.paging.validate_even()
+    size = arguments.aligned_page_bytes
+    shape = (arguments.num_pages or 0, size)
+    spec = TensorSpec.from_accessor(arguments, "uint8", "row_major", shape=shape, row_width=size)
+    scene = spec_scene(spec, **{"title": str(arguments), **options})
+    facts = [fact for fact in scene.facts if fact.name != "padded shape"]
+    return replace(scene, facts=(*facts, Fact("not stated", ", ".join(arguments.open))))
