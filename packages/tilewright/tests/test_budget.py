@@ -18,7 +18,7 @@ BUDGET = {
     "tilewright": {
         "(modules)": (1090, 15),
         "analysis": (1580, 6),
-        "cli": (3450, 21),
+        "cli": (3460, 21),
         "conversion": (7430, 18),
         "copying": (2220, 8),
         "cute": (1330, 6),
@@ -28,7 +28,7 @@ BUDGET = {
         "layout": (3670, 14),
         "memory": (3660, 15),
         "mojo": (3230, 15),
-        "notation": (4370, 11),
+        "notation": (4460, 12),
         "tensor": (2440, 7),
         "tiling": (4500, 14),
         "traffic": (2010, 9),

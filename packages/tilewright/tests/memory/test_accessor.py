@@ -195,7 +195,7 @@ def test_without_a_chip_the_words_say_less():
         ([2, 2080], "p150", "a multiple of 64 in DRAM, got 2080"),
         ([0, 0], None, "got 0; check the offset, .* 0, 0 of an optional tensor that was left out"),
         ([1, 2048, 9, *WORDS[3:]], None, "expected a rank from 1 to 8, got 9 in word 2"),
-        ([1, 2048, 2, 0, *WORDS[4:]], None, "expected at least 1 bank, got 0 in word 3"),
+        ([1, 2048, 2, 0, *WORDS[4:]], None, "expected 1 to 1024 banks, got 0 in word 3"),
         ([*WORDS[:6], 2, 0, *WORDS[8:]], None, r"expected shards of at least 1 page, got \(2, 0\)"),
         (WORDS[:7], None, "expected 2 words of shard_shape from compile-time word 6 on, got 1 of 7 words"),
         (WORDS[:9], None, "expected 2 words of coordinates from compile-time word 8 on, got 1"),

@@ -8,6 +8,7 @@ it stands among the kernel's compile-time words, or among its common runtime wor
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,7 +30,7 @@ from .paging import Integers, PageMap, PageTable, Paging, interleaved_paging
 RUNTIME_BITS = {"rank": 4, "banks": 8, "tensor_shape": 16, "shard_shape": 32, "coordinates": 64, "page_size": 128}
 _SHARDED, _IN_DRAM = 1, 2  # the other bits of the first word
 _IN_RUNS = 1 << 31  # the bit for contiguous_1d in the word with the number of banks
-_MAX_RANK = 8
+_MAX_RANK, _MAX_BANKS = 8, 1024
 _ALIGNMENT = {True: 16, False: 32}  # of pages in L1, and at least in DRAM, on every chip
 _MEANINGS = {"page_size": "bytes of a page, aligned", "rank": "rank of the shapes in pages"}
 _CHECK = "check the offset"
@@ -78,7 +79,7 @@ class AccessorArguments(Drawable):
         if parts.get("coordinates") is None:
             return
         at, halves = self.coordinates, _unpack_coordinates(self._part("coordinates"))
-        odd = [each for each in at if at.count(each) > 1 or (each.y and not is_l1)]
+        odd = [each for each, count in Counter(at).items() if count > 1 or (each.y and not is_l1)]
         odd += [each for each in halves[len(at) :] if any(each)]
         if odd:
             rule = "distinct cores" if is_l1 else "distinct banks (bank, 0)"
@@ -408,8 +409,8 @@ def _read_parts(words: Sequence[int], offset: int, late: Sequence[int] | None) -
             counts |= {"tensor_shape": part[0], "shard_shape": part[0]}
         elif name == "banks":
             counts["coordinates"] = ceil_div(part[0] % _IN_RUNS, 2)
-            if not counts["coordinates"]:
-                raise MemoryConfigError(f"expected at least 1 bank, got {part[0]} in word {start}; {_CHECK}")
+            if not 1 <= part[0] % _IN_RUNS <= _MAX_BANKS:
+                raise MemoryConfigError(f"expected 1 to {_MAX_BANKS} banks, got {part[0]} in word {start}; {_CHECK}")
         yield name, part
 
 
