@@ -16,9 +16,9 @@ MODULES = "(modules)"  # the files beside a distribution's packages
 # At most so many code lines and files in each package of each distribution.
 BUDGET = {
     "tilewright": {
-        "(modules)": (1060, 15),
+        "(modules)": (1090, 15),
         "analysis": (1580, 6),
-        "cli": (3450, 21),
+        "cli": (3460, 21),
         "conversion": (7430, 18),
         "copying": (2220, 8),
         "cute": (1330, 6),
@@ -26,9 +26,9 @@ BUDGET = {
         "files": (5470, 18),
         "formats": (1530, 5),
         "layout": (3670, 14),
-        "memory": (3320, 14),
+        "memory": (3670, 15),
         "mojo": (3230, 15),
-        "notation": (4370, 11),
+        "notation": (4460, 12),
         "tensor": (2440, 7),
         "tiling": (4500, 14),
         "traffic": (2180, 10),

@@ -11,7 +11,13 @@ import pytest
 import tilewright as tw
 from tilewright import ttnn
 from tilewright.memory import MemoryConfig, NdShardSpec, ShardSpec
-from tilewright.testing import assert_same_placement, expected_pages, runtime_arguments, write_cpp_header
+from tilewright.testing import (
+    assert_same_placement,
+    expected_pages,
+    runtime_arguments,
+    write_accessor_header,
+    write_cpp_header,
+)
 
 CHIP = "wormhole_n150"
 SPECS = [
@@ -193,3 +199,83 @@ def test_headers_compile_and_say_the_same(tmp_path):
         pages, cores = [[list(map(int, row.split())) for row in part.split(";") if row] for part in line.split("|")]
         assert pages == spec.pages().rows().tolist()
         assert cores == [[*c, part.bank, page] for c, part in expected_pages(spec).items() for page in part.pages]
+
+
+# Decodes the words by the rule that tt-metal documents, without anything of ours: words at run time first come as they
+# are needed, shapes are counted row by row, and two coordinates share a word.
+DECODER = """
+#include <cstdio>
+#include <vector>
+{includes}
+template <class Words, class Late, class Places>
+int count_wrong(const Words& words, const Late& late_words, const Places& places, unsigned num_banks) {{
+    unsigned config = words[0], at = 1, late_at = 0, wrong = 0;
+    auto next = [&](unsigned bit) -> unsigned {{ return config & bit ? late_words[late_at++] : words[at++]; }};
+    auto list = [&](unsigned bit, unsigned count) {{
+        std::vector<unsigned> found;
+        for (unsigned k = 0; k < count; ++k) found.push_back(next(bit));
+        return found;
+    }};
+    unsigned page_bytes = next(128), rank = config & 1 ? next(4) : 0, packed = config & 1 ? next(8) : num_banks;
+    bool in_runs = packed >> 31;
+    unsigned banks = packed & 0x7fffffff;
+    auto tensor = list(16, rank), shard = list(32, rank), coordinates = list(64, config & 1 ? (banks + 1) / 2 : 0);
+    std::size_t shards = 1, volume = 1;
+    for (unsigned d = 0; d < rank; ++d) {{
+        shards *= (tensor[d] + shard[d] - 1) / shard[d];
+        volume *= shard[d];
+    }}
+    for (std::size_t page = 0; page < places.size(); ++page) {{
+        std::size_t rest = page, number = config & 1 ? 0 : page, inside = 0, across = 1, within = 1;
+        for (unsigned d = rank; d-- > 0;) {{
+            std::size_t index = rest % tensor[d];
+            rest /= tensor[d];
+            number += index / shard[d] * across;
+            inside += index % shard[d] * within;
+            across *= (tensor[d] + shard[d] - 1) / shard[d];
+            within *= shard[d];
+        }}
+        std::size_t each = in_runs ? shards / banks : 1;
+        std::size_t bank = in_runs ? number / each : number % banks, local = in_runs ? number % each : number / banks;
+        const auto& place = places[page];
+        wrong += place.bank != bank || place.offset != (local * volume + inside) * page_bytes;
+        if (config & 1) {{
+            unsigned half = coordinates[bank / 2] >> (bank % 2 * 16);
+            wrong += place.x != (half >> 8 & 0xff) || place.y != (half & 0xff);
+        }}
+    }}
+    return wrong + (at != words.size()) + (late_at != late_words.size());
+}}
+int main() {{
+    int wrong = 0;
+{checks}
+    std::printf("%d wrong", wrong);
+    return wrong != 0;
+}}
+"""
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+def test_words_in_headers_lead_to_the_places_beside_them(tmp_path):
+    runs = tw.nd_sharded((1, 32, 32), (3, 2), "col_major", "contiguous_1d")
+    specs = [*SPECS, SPECS[5].with_memory(runs).replace(shape=(3, 96, 128)), SPECS[0].replace(memory="l1")]
+    late = [(), ("tensor_shape",), ("rank", "tensor_shape", "shard_shape", "banks", "coordinates")]
+    pairs = [(spec, parts) for spec in specs for parts in (late if spec.memory.is_sharded else [(), ("page_size",)])]
+    names = [f"accessor{k}" for k in range(len(pairs))]
+    for name, (spec, parts) in zip(names, pairs, strict=True):
+        write_accessor_header(spec, tmp_path / f"{name}.h", name, runtime=parts)
+    includes = "\n".join(f'#include "{name}.h"' for name in names)
+    checks = "\n".join(
+        f"    wrong += count_wrong({name}::compile_time_args, {name}::common_runtime_args, {name}::places,"
+        f" {name}::num_banks);"
+        for name in names
+    )
+    source = tmp_path / "main.cpp"
+    source.write_text(DECODER.format(includes=includes, checks=checks))
+    command = ["g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", str(source), "-o", str(tmp_path / "main")]
+    subprocess.run(command, check=True)
+    printed = subprocess.run([str(tmp_path / "main")], check=False, capture_output=True, text=True).stdout
+    assert printed == "0 wrong"
+    assert "places{{\n    {0, 18, 18, 0}, {0, 18, 18, 2048}" in (tmp_path / "accessor4.h").read_text()
+    with pytest.raises(tw.FormatError, match="got 'a b'"):
+        write_accessor_header(SPECS[0], tmp_path / "a.h", name="a b")

@@ -99,6 +99,7 @@ if TYPE_CHECKING:
         height_sharded,
         interleaved,
         nd_sharded,
+        parse_accessor,
         to_bytes,
         width_sharded,
     )
@@ -149,7 +150,7 @@ _LAZY_NAMES = {
     "memory": (
         "Allocator", "Chip", "CoreCoord", "CoreRange", "CoreRangeSet", "Device", "MemoryConfig", "NdShardSpec",
         "ShardSpec", "TensorSpec", "Tile", "block_sharded", "explain", "from_bytes", "height_sharded",
-        "interleaved", "nd_sharded", "to_bytes", "width_sharded",
+        "interleaved", "nd_sharded", "parse_accessor", "to_bytes", "width_sharded",
     ),
     "notation": (
         "explain_error", "parse", "write",
@@ -177,9 +178,9 @@ __all__ = [
     "compose", "convert", "copy", "core", "device", "diff", "explain", "explain_error", "fit", "flatten", "format_of",
     "from_bytes", "functionally_equal", "height_sharded", "inspect", "interleaved", "is_bijective", "is_contiguous",
     "is_injective", "lane", "left_inverse", "logical_divide", "logical_product", "nd_sharded", "open_tensors", "pack",
-    "pad", "parse", "plan_copy", "plan_tiles", "prepare", "read_tensorbin", "replicate", "reshard", "right_inverse",
-    "row_major", "stream", "tile_to_shape", "tiled_layout", "tilize", "to_bytes", "unpack", "untilize", "verify",
-    "width_sharded", "with_logical_shape", "write", "write_tensorbin", "zipped_divide",
+    "pad", "parse", "parse_accessor", "plan_copy", "plan_tiles", "prepare", "read_tensorbin", "replicate", "reshard",
+    "right_inverse", "row_major", "stream", "tile_to_shape", "tiled_layout", "tilize", "to_bytes", "unpack", "untilize",
+    "verify", "width_sharded", "with_logical_shape", "write", "write_tensorbin", "zipped_divide",
 ]  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +22,14 @@ from .memory import Chip, CoreCoord, MemoryConfig, PageTable, TensorSpec, as_spe
 from .notation import parse_ttnn
 from .traffic import reshard
 
-__all__ = ["CorePages", "assert_same_placement", "expected_pages", "runtime_arguments", "write_cpp_header"]
+__all__ = [
+    "CorePages",
+    "assert_same_placement",
+    "expected_pages",
+    "runtime_arguments",
+    "write_accessor_header",
+    "write_cpp_header",
+]
 
 ChipLike = Chip | str | None
 _CPP_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
@@ -249,19 +257,83 @@ def write_cpp_header(
     ...     print([line for line in path.read_text().splitlines() if "num_pages =" in line][0])
     inline constexpr std::uint32_t num_pages = 2;
     """
-    if not _CPP_NAME.fullmatch(name):
-        raise FormatError(f"expected a name of C++ such as expected_pages, got {name!r}")
     spec = _as_placed(tensor, chip)
+    _require_few_pages(spec)
+    lines = _page_lines(spec, _buffer_address(spec, tensor, base))
+    _write_header(path, name, f"{spec}: where every page is expected", lines)
+
+
+def write_accessor_header(
+    tensor: object,
+    path: str | os.PathLike[str],
+    name: str = "accessor",
+    chip: ChipLike = None,
+    runtime: Iterable[str] = (),
+) -> None:
+    """Write a C++17 header with the words of a `TensorAccessor` and where it must find every page.
+
+    It has a namespace `name` with the arrays `compile_time_args` and `common_runtime_args` (without the address), and
+    `places`: for each page, the number of its bank in the accessor's list, the coordinates of that bank as the words
+    have them, and the bytes from the start of the buffer. The banks of an interleaved tensor are those of the chip.
+
+    Args:
+        tensor: a spec, a tensor of any dialect, or a tensor spec that ttnn printed.
+        path: the file to write.
+        name: the namespace.
+        chip: the chip, if the tensor has none.
+        runtime: the parts that are left to run time, as in `TensorSpec.accessor_arguments`.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "weights.h")
+    ...     write_accessor_header(TensorSpec((32, 64), page_layout="tile", chip="wormhole_n150"), path, name="weights")
+    ...     print([line for line in path.read_text().splitlines() if "compile_time_args" in line][0])
+    inline constexpr std::array<std::uint32_t, 2> compile_time_args{{
+    """
+    spec = _as_placed(tensor, chip)
+    arguments = spec.accessor_arguments(runtime)
+    _require_few_pages(spec)
+    page_map, cores = arguments.page_map, arguments.cores
+    at = [spec.known_chip.virtual_cores[core] for core in cores] if arguments.buffer_type.is_l1 else cores
+    slots = page_map.slot_of_page(np.arange(spec.num_pages))
+    banks, offsets = np.asarray(page_map.position_of_slot(slots)), np.asarray(page_map.offset_of_slot(slots))
+    pairs = zip(banks.tolist(), offsets.tolist(), strict=True)
+    places = [f"{{{bank}, {at[bank].x}, {at[bank].y}, {offset}}}" for bank, offset in pairs]
+    lines = [
+        f"inline constexpr std::uint32_t num_banks = {len(arguments.cores)};",
+        _array_text("std::uint32_t", "compile_time_args", list(map(str, arguments.words))),
+        _array_text("std::uint32_t", "common_runtime_args", list(map(str, arguments.runtime_words or ()))),
+        "",
+        "struct Place {",
+        "    std::uint32_t bank, x, y;",
+        "    std::uint64_t offset;",
+        "};",
+        _array_text("Place", "places", places),
+    ]
+    _write_header(path, name, f"{spec}: the words of its TensorAccessor", lines)
+
+
+def _require_few_pages(spec: TensorSpec) -> None:
+    """Raise if a spec has too many pages for a header."""
     if spec.num_pages > _MAX_HEADER_PAGES:
         raise MemoryConfigError(
             f"{spec} has {spec.num_pages} pages, too many for a header, which can have {_MAX_HEADER_PAGES}; use"
             " expected_pages, or a smaller tensor"
         )
+
+
+def _write_header(path: str | os.PathLike[str], name: str, title: str, lines: list[str]) -> None:
+    """Write a header of a namespace with these lines."""
+    if not _CPP_NAME.fullmatch(name):
+        raise FormatError(f"expected a name of C++ such as expected_pages, got {name!r}")
+    head = [f"// {title}. Written by tilewright.testing.", "#pragma once", ""]
+    head += ["#include <array>", "#include <cstdint>", "", f"namespace {name} {{", ""]
     with replace_file(path) as file:
-        file.write(_header_text(spec, _buffer_address(spec, tensor, base), name).encode())
+        file.write("\n".join([*head, *lines, "", f"}}  // namespace {name}", ""]).encode())
 
 
-def _header_text(spec: TensorSpec, base: int, name: str) -> str:
+def _page_lines(spec: TensorSpec, base: int) -> list[str]:
     table = spec.pages(base)
     cores = _group_by_core(table)
     pages = [f"{{{page}, {bank}, {x}, {y}, {address}}}" for page, bank, x, y, address in table.rows().tolist()]
@@ -272,36 +344,23 @@ def _header_text(spec: TensorSpec, base: int, name: str) -> str:
     ]
     by_core = [str(page) for part in cores.values() for page in part.pages.tolist()]
     sizes = {"page_bytes": spec.page_bytes, "aligned_page_bytes": spec.aligned_page_bytes, "num_pages": spec.num_pages}
-    return "\n".join(
-        [
-            f"// {spec}: where every page is expected. Written by tilewright.testing.",
-            "#pragma once",
-            "",
-            "#include <array>",
-            "#include <cstdint>",
-            "",
-            f"namespace {name} {{",
-            "",
-            *[f"inline constexpr std::uint32_t {key} = {value};" for key, value in sizes.items()],
-            f"inline constexpr std::uint64_t buffer_address = {base};",
-            "",
-            "struct Page {",
-            "    std::uint32_t page, bank, core_x, core_y;",
-            "    std::uint64_t address;",
-            "};",
-            _array_text("Page", "pages", pages),
-            "",
-            "// The pages of a core, in the order of their addresses: count entries of pages_by_core, from first on.",
-            "struct Core {",
-            "    std::uint32_t x, y, bank, first, count;",
-            "};",
-            _array_text("Core", "cores", ranges),
-            _array_text("std::uint32_t", "pages_by_core", by_core),
-            "",
-            f"}}  // namespace {name}",
-            "",
-        ]
-    )
+    return [
+        *[f"inline constexpr std::uint32_t {key} = {value};" for key, value in sizes.items()],
+        f"inline constexpr std::uint64_t buffer_address = {base};",
+        "",
+        "struct Page {",
+        "    std::uint32_t page, bank, core_x, core_y;",
+        "    std::uint64_t address;",
+        "};",
+        _array_text("Page", "pages", pages),
+        "",
+        "// The pages of a core, in the order of their addresses: count entries of pages_by_core, from first on.",
+        "struct Core {",
+        "    std::uint32_t x, y, bank, first, count;",
+        "};",
+        _array_text("Core", "cores", ranges),
+        _array_text("std::uint32_t", "pages_by_core", by_core),
+    ]
 
 
 def _array_text(element: str, name: str, values: list[str]) -> str:

@@ -16,6 +16,7 @@ REQUESTS = [
     ("explain", (SPEC, "--at", "0,0,33,5"), "address   1048682"),
     ("explain", (SPEC,), "8 of 2048 bytes"),
     ("explain", ("(4,8):(8,1)", "--at", "1,2"), "offset    10"),
+    ("explain", ("KERNEL_COMPILE_TIME_ARGS=2,2048",), "1      2048  0x800  bytes of a page, aligned"),
     ("show", (SPEC,), "DRAM banks and their pages"),
     ("show", ("{devices=[2,1]<=[2]}", "--shape", "8x8"), "part 0  [0:4, 0:8] on 0"),
     ("fit", (SPEC,), "fits wormhole_n150"),
@@ -114,3 +115,15 @@ def test_what_a_text_lacks_is_said():
         tw.parse(ERROR).layout  # noqa: B018
     assert tw.parse(ERROR).explain() == tw.explain_error(ERROR).explain()
     assert tw.parse(SPEC).spec.shape.logical == (1, 1, 64, 128)
+
+
+def test_the_words_of_a_kernel_are_explained(run):
+    text = "g++ -DKERNEL_COMPILE_TIME_ARGS=0,4096,4,2,4096 -O2"
+    assert "2 readings are possible" in run("explain", text).out
+    found = run("explain", text, "--offset", "3", "--chip", "n150", "--json").json
+    assert [each["words"] for run in found["readings"] for each in run] == [[2, 4096]]
+    assert "has no effect without --chip" in run("explain", text, "--dispatch", "slow", status=2).err
+    assert "--dtype has no effect on a kernel" in run("explain", text, "--dtype", "int8", status=2).err
+    assert "--offset has no effect except on a kernel" in run("explain", SPEC, "--offset", "1", status=2).err
+    assert "got 4096" in run("explain", text, "--offset", "1", status=None).err
+    assert "has the words of a kernel, which have no picture" in run("show", text, status=2).err

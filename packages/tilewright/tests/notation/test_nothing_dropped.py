@@ -26,6 +26,7 @@ INTERLEAVED = (
 )
 SAMPLES = {
     "error": [],  # is found within any text: what is around it is noise
+    "tt-metal": [],  # so are the words of a kernel
     "tilewright": ["(4,8):(8,1)", "(4,(2,3)):(6,(1,2))+5", "Sw<3,0,3> o (8,8):(8,1)"],
     "cute": [
         "Sw<3,4,3> o smem_ptr[16b](unset) o (_8,_64):(_64,_1)",

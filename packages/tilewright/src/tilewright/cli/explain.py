@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from ..memory import DeviceLike, Mesh, TensorSpec
 
 
+_OF_ELEMENTS = ("at", "address", "core", "bank", "bit", "base", "text_shape")  # options
+
+
 @verb("explain")
 @click.argument("what", metavar="SHAPE|FILE|TEXT", type=TEXT)
 @click.option("--at", type=COORDINATE, metavar="I,J,K", help="The element to find.")
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
 @click.option("--bit", type=click.IntRange(0, 7), default=0, help="Bit of the byte, for formats below 8 bits.")
 @click.option("--base", type=ADDRESS, metavar="BYTE", help="Start address of the buffer. [as on an empty chip]")
 @click.option("--tensor", type=TensorName(), help="Tensor to explain, of a FILE that holds several.")
+@click.option("--offset", type=click.IntRange(min=0), help="First word of the accessors of a kernel.")
 @text_shape_option
 @device_option
 @follow_links_option
@@ -60,6 +64,7 @@ def command(
     bit: int,
     base: int | None,
     tensor: str | None,
+    offset: int | None,
     text_shape: tuple[int, ...] | None,
     device: DeviceLike | None,
     follow_links: bool,
@@ -75,13 +80,15 @@ def command(
     tilewright explain tiles/ --tensor wte.weight --at 2,33
     tilewright explain "Sw<3,3,3> o _0 o (_8,_64):(_64,_1)" --at 1,8
     tilewright explain run.log
+    tilewright explain "KERNEL_COMPILE_TIME_ARGS=2,2048" --chip n150
 
     Without --at and --address, the tensor or the layout is described as a whole.
     A tensor of a file is placed according to the file; its value and its bytes in the file are shown as well. If a mesh
     of devices shares it, so are the devices that hold the element; with --device, coordinates are those in its part.
     A TEXT is a layout in the notation of CuTe, XLA, MLIR or another system, see translate, a tensor as ttnn prints its
-    spec, or an error of ttnn or tt-metal, with all that is around it in a log: what happened, and what would help. It
-    may be in a file; "-" is standard input.
+    spec, or an error of ttnn or tt-metal, with all that is around it in a log: what happened, and what would help. The
+    command that compiles a kernel is searched for the words of its TensorAccessors. A TEXT may be in a file; "-" is
+    standard input.
     """
     from ..layout import Linear
     from ..memory import TensorSpec, explain, explain_address
@@ -92,9 +99,14 @@ def command(
     if subject is None and not names_file(what):
         parse_shape(what)  # before the options: where there is nothing to explain, they do not matter
     if getattr(subject, "notation", "") == "error":
-        own = ("at", "address", "core", "bank", "bit", "base", "text_shape")
-        refuse_options([*PLACEMENT_OPTIONS, *FILE_OPTIONS, *own], "on an error message")
+        refuse_options([*PLACEMENT_OPTIONS, *FILE_OPTIONS, *_OF_ELEMENTS, "offset"], "on an error message")
         return Answer(subject.explain(), subject.value.to_json())
+    if getattr(subject, "notation", "") == "tt-metal":
+        refuse_options([*STATED_BY_TEXT, *FILE_OPTIONS, *_OF_ELEMENTS], "on a kernel")
+        refuse_options(["dispatch", "harvested"] if options.chip is None else [], "without --chip")
+        chip = None if options.chip is None else options.find_chip()
+        return Answer(subject.value.explain(chip, offset), subject.value.to_json(chip, offset))
+    refuse_options(["offset"], "except on a kernel")
     _check_options(at, address, core, bank)
     if address is None:
         refuse_options(["bit"], "without --address")

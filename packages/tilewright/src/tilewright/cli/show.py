@@ -516,8 +516,9 @@ class Thing:
         subject = parse_subject(text, SpecOptions(chip=NO_CHIP), text_shape)
         if isinstance(subject, TensorSpec):
             return cls(text, options, printed=subject)
-        if getattr(subject, "notation", "") == "error":
-            raise click.UsageError(f"{shorten(text)} is an error message, which has no picture; use tilewright explain")
+        if (notation := getattr(subject, "notation", "")) in ("error", "tt-metal"):
+            what = "is an error message, which has" if notation == "error" else "has the words of a kernel, which have"
+            raise click.UsageError(f"{shorten(text)} {what} no picture; use tilewright explain")
         layout, itemsize = getattr(subject, "subject", subject), getattr(subject, "itemsize", None)
         return cls(text, options, layout=layout, itemsize=itemsize)
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory: chips, tensor specs, sharding, pages, banks and addresses, the allocator, and what fits."""
 
+from .accessor import AccessorArguments, parse_accessor
 from .allocator import (
     Allocation,
     Allocator,
@@ -69,6 +70,7 @@ from .spec import (
 from .where import Where, validate_coordinate
 
 __all__ = [
+    "AccessorArguments",
     "AddressContent",
     "Allocation",
     "Allocator",
@@ -117,6 +119,7 @@ __all__ = [
     "interleaved",
     "nd_sharded",
     "padded_extents",
+    "parse_accessor",
     "reshape_spec",
     "reshard_spec",
     "retile_spec",

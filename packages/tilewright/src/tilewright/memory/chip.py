@@ -39,6 +39,8 @@ class Chip:
     the ports of every DRAM bank are, `dram_ports` the port of each bank that NOC 0 and NOC 1 use (the first one where
     nothing is said), `dram_workers` the cores that work for the banks, by compute grid, and `clock_mhz` is the clock;
     they are empty where they are not known. `packet_bytes` is the most that one packet of the NoC carries.
+    Kernels address column x and row y of the compute grid as `virtual_columns[x]` and `virtual_rows[y]`, whatever is
+    harvested.
 
     >>> chip = Chip.named("wormhole_n150")
     >>> chip.compute_grid, chip.banks("dram"), chip.banks("l1")
@@ -73,6 +75,8 @@ class Chip:
     dram_workers: tuple[tuple[tuple[int, ...], tuple[tuple[int, int], ...]], ...] = ()
     packet_bytes: int = 8192
     clock_mhz: int = 0
+    virtual_columns: tuple[int, ...] = ()
+    virtual_rows: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if self.dispatch not in DISPATCH_MODES:
@@ -258,6 +262,39 @@ class Chip:
         """
         return self.l1_cores if _is_l1(buffer) else tuple([CoreCoord(bank, 0) for bank in range(self.dram_banks)])
 
+    @cached_property
+    def virtual_cores(self) -> dict[CoreCoord, CoreCoord]:
+        """The virtual coordinates, by which kernels address it, of each core of the compute grid.
+
+        >>> Chip.named("wormhole_n150").virtual_cores[1, 0], Chip.named("blackhole_p150").virtual_cores[7, 0]
+        (CoreCoord(x=19, y=18), CoreCoord(x=10, y=2))
+        """
+        across, down = self.compute_grid
+        columns, rows = self.virtual_columns[:across], self.virtual_rows[:down]
+        if (len(columns), len(rows)) != (across, down):
+            raise MemoryConfigError(
+                f"the virtual coordinates of {across} x {down} cores of {self.name} are not known, got {len(columns)}"
+                f" columns and {len(rows)} rows; add virtual_columns and virtual_rows, such as [18, 19, 20], to [cores]"
+                " of its TOML file"
+            )
+        return {CoreCoord(x, y): CoreCoord(a, b) for y, b in enumerate(rows) for x, a in enumerate(columns)}
+
+    def cores_at(self, virtual: Iterable[CoreCoord]) -> tuple[CoreCoord, ...]:
+        """Return the cores with these `virtual` coordinates.
+
+        >>> Chip.named("wormhole_n150").cores_at([CoreCoord(18, 18), CoreCoord(25, 20)])
+        (CoreCoord(x=0, y=0), CoreCoord(x=7, y=2))
+        """
+        known = {at: core for core, at in self.virtual_cores.items()}
+        try:
+            return tuple([known[at] for at in virtual])
+        except KeyError as missing:
+            first, last = min(known), max(known)
+            raise MemoryConfigError(
+                f"{missing.args[0]} are no virtual coordinates of a core of {self.name} with {self.dispatch} dispatch,"
+                f" which has {first} to {last}; pass the chip and the dispatch of the kernel"
+            ) from None
+
     def core_of(self, bank: int, buffer: BufferTypeLike) -> CoreCoord:
         """Return the core that owns a `bank` of `buffer`; a DRAM bank counts as the core (bank, 0).
 
@@ -387,7 +424,7 @@ _cached_chip = lru_cache(maxsize=64)(Chip.named)
 
 _KEYS = {
     "the description": "name arch also cores l1 dram noc",
-    "cores": "grid storage harvested_from harvested dispatch_lines storage_banks",
+    "cores": "grid storage harvested_from harvested dispatch_lines storage_banks virtual_columns virtual_rows",
     "l1": "base end alignment",
     "dram": "banks base end alignment noc noc_offsets",
     "noc": "size columns rows dram dram_ports dram_workers packet_bytes clock_mhz",
@@ -426,6 +463,8 @@ def _chip_fields(table: dict[str, Any], name: str) -> dict[str, Any]:
                 for grid, found in noc.get("dram_workers", {}).items()
             ]
         ),
+        "virtual_columns": tuple(cores.get("virtual_columns", ())),
+        "virtual_rows": tuple(cores.get("virtual_rows", ())),
     }
     optional = ("harvested_from", "harvested", "dispatch_lines", "storage_banks", "packet_bytes", "clock_mhz")
     return {**arguments, **{key: part[key] for part in (cores, noc) for key in optional if key in part}}

@@ -308,12 +308,22 @@ class PageGeometry:
         >>> TensorSpec((64, 64), page_layout="tile", chip="n150").paging.num_shards
         4
         """
+        return self.cut_pages()
+
+    def cut_pages(self, uneven: bool = False) -> Paging:
+        """Return `paging`; with `uneven`, also of contiguous runs of shards that are not equally long.
+
+        >>> from tilewright import TensorSpec, nd_sharded
+        >>> memory = nd_sharded((32, 32), (2, 1), distribution="contiguous_1d")
+        >>> TensorSpec((96, 32), page_layout="tile", memory=memory).cut_pages(uneven=True).num_shards
+        3
+        """
         self.validate_pages()
         sharding = self.memory.sharding
         if sharding is not None:
             is_vector = len(self.padded_shape) == 1 and not self.memory.made_with_nd
             padded = (1, *self.padded_shape) if is_vector else self.padded_shape
-            return sharded_paging(padded, sharding, self.page_shape)
+            return sharded_paging(padded, sharding, self.page_shape, uneven)
         return interleaved_paging(self.num_pages, self.known_chip.bank_cores(self.memory.buffer_type))
 
     def validate_pages(self) -> None:

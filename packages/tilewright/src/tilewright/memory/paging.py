@@ -22,7 +22,7 @@ their inverses.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 from math import prod
@@ -99,6 +99,78 @@ class Paging:
         2
         """
         return ceil_div(self.num_shards, len(self.cores))
+
+    @property
+    def is_uneven(self) -> bool:
+        """Whether runs of shards are not equally long, so that some cores would get fewer.
+
+        >>> Paging((5,), (1,), tuple(CoreRange((0, 0), (1, 0)).cores()), in_runs=True).is_uneven
+        True
+        """
+        return self.in_runs and self.num_shards % len(self.cores) != 0
+
+    def validate_even(self) -> None:
+        """Raise if runs of shards are not equally long.
+
+        >>> Paging((4,), (1,), tuple(CoreRange((0, 0), (1, 0)).cores()), in_runs=True).validate_even()
+        """
+        if self.is_uneven:
+            raise MemoryConfigError(
+                f"contiguous_1d needs the same number of shards per core, got {self.num_shards} shards on"
+                f" {len(self.cores)} cores; use round_robin_1d, or a number of cores that divides {self.num_shards}"
+            )
+
+    def squeeze(self) -> Paging:
+        """Return the same pages in the same shards with as few dimensions as tt-metal gives them.
+
+        From the last dimension on, a dimension joins the one after it where shards span that one and all that joined
+        it before, or where a shard has one page and shards divide the dimension after it. Either way, neither the
+        number of a page nor its slot changes.
+
+        >>> paging = Paging((3, 2, 4), (1, 2, 2), (CoreCoord(0, 0),)).squeeze()
+        >>> paging.grid, paging.shard
+        ((6, 4), (2, 2))
+        """
+        grid: list[int] = []  # innermost first
+        shard: list[int] = []
+        spanned = divided = False
+        for pages, size in zip(reversed(self.grid), reversed(self.shard), strict=True):
+            if grid and (spanned or (size == 1 and divided)):
+                grid[-1] *= pages
+                shard[-1] *= size
+            else:
+                grid.append(pages)
+                shard.append(size)
+                spanned = True
+            spanned, divided = spanned and pages == size, pages % size == 0
+            if (prod(grid), prod(shard)) == (self.num_pages, self.shard_pages):
+                break
+        return replace(self, grid=tuple(reversed(grid)), shard=tuple(reversed(shard)))
+
+    def shards_of(self, position: int) -> range:
+        """Return the shards of a core, by its position in `cores`, in the order of their addresses.
+
+        >>> Paging((4, 4), (2, 2), tuple(CoreRange((0, 0), (2, 0)).cores())).shards_of(0)
+        range(0, 4, 3)
+        """
+        if self.in_runs:
+            first = position * self.shards_per_core
+            return range(first, min(first + self.shards_per_core, self.num_shards))
+        return range(position, self.num_shards, len(self.cores))
+
+    def pages_of_shard(self, shard: int) -> Integers:
+        """Return the pages of a shard in the order of their slots; a partial shard's slots without a page are skipped.
+
+        >>> Paging((4, 4), (2, 3), (CoreCoord(0, 0),)).pages_of_shard(1).tolist()
+        [3, 7]
+        """
+        if not 0 <= shard < self.num_shards:
+            raise MemoryConfigError(f"expected a shard from 0 to {self.num_shards - 1}, got {shard}")
+        pages = np.zeros((), dtype=np.int64)
+        places: Any = np.unravel_index(shard, self.shards)
+        for at, size, extent in zip(places, self.shard, self.grid, strict=True):
+            pages = pages[..., None] * extent + np.arange(at * size, min((at + 1) * size, extent))
+        return pages.reshape(-1)
 
     # In these layouts, modes are innermost first, so that an index counts pages row by row.
 
@@ -199,8 +271,12 @@ def interleaved_paging(num_pages: int, cores: tuple[CoreCoord, ...]) -> Paging:
     return Paging((num_pages,), (1,), cores)
 
 
-def sharded_paging(shape: tuple[int, ...], sharding: NdShardSpec, page: tuple[int, int]) -> Paging:
+def sharded_paging(
+    shape: tuple[int, ...], sharding: NdShardSpec, page: tuple[int, int], uneven: bool = False
+) -> Paging:
     """Return the paging of a tensor of this padded shape in shards, with pages of (rows, columns) elements.
+
+    With `uneven`, contiguous runs of shards need not be equally long.
 
     >>> paging = sharded_paging((128, 128), NdShardSpec((64, 64), (2, 2)), (32, 32))
     >>> paging.grid, paging.shard, len(paging.cores)
@@ -217,11 +293,8 @@ def sharded_paging(shape: tuple[int, ...], sharding: NdShardSpec, page: tuple[in
     grid = (prod(grid[: extra + 1]), *grid[extra + 1 :])
     in_runs = sharding.distribution is ShardDistribution.CONTIGUOUS_1D
     paging = Paging(grid, shard, tuple(cores), in_runs)
-    if in_runs and paging.num_shards % len(cores):
-        raise MemoryConfigError(
-            f"contiguous_1d needs the same number of shards per core, got {paging.num_shards} shards on {len(cores)}"
-            f" cores; use round_robin_1d, or a number of cores that divides {paging.num_shards}"
-        )
+    if not uneven:
+        paging.validate_even()
     return paging
 
 

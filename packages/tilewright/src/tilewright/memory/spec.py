@@ -10,15 +10,17 @@ from math import prod
 from typing import Any
 
 from .._dialect import unwrap
+from .._text import format_extents
 from ..copying import Leaf, common_leaves
 from ..display import Drawable
 from ..errors import MemoryConfigError
 from ..formats import Format, FormatLike, format_of
 from ..layout import as_integer, leaves
+from .accessor import AccessorArguments, accessor_arguments
 from .allocator import CircularBuffers, Fit, FitRequest, check_fit
 from .chip import Chip, ChipLike
-from .config import MemoryConfig, MemoryLike, NamedEnum, PageLayout, PageLayoutLike, as_memory
-from .cores import CoreLike
+from .config import MemoryConfig, MemoryLike, NamedEnum, PageLayout, PageLayoutLike, as_memory, nd_sharded
+from .cores import CoreLike, CoreRange, CoreRangeSet
 from .page_geometry import PageGeometry
 from .paging import PageTable
 from .placement_rules import Violation, grid_violations, placement_violations, spec_violations, validate_placement
@@ -184,6 +186,71 @@ class TensorSpec(PageGeometry, Drawable):
         [0, 1, 2, 3]
         """
         return self.page_map.table(self.address_on_empty_chip if base is None else base)
+
+    def accessor_arguments(self, runtime: Iterable[str] = ()) -> AccessorArguments:
+        """Return the words that a kernel of tt-metal gets for the tensor's `TensorAccessor`.
+
+        `runtime` names the parts that are left to run time: "rank", "banks", "tensor_shape", "shard_shape" and
+        "coordinates" of a sharded tensor, which an interleaved one does not have, or its "page_size".
+
+        >>> from tilewright import block_sharded
+        >>> spec = TensorSpec((128, 128), page_layout="tile", memory=block_sharded((2, 2)), chip="wormhole_n150")
+        >>> spec.accessor_arguments().words
+        (1, 2048, 2, 4, 4, 4, 2, 2, 319951378, 320016915)
+        >>> spec.accessor_arguments(runtime=["tensor_shape"]).runtime_words
+        (4, 4)
+        """
+        return accessor_arguments(self, runtime)
+
+    @classmethod
+    def from_accessor(
+        cls,
+        arguments: AccessorArguments,
+        dtype: FormatLike,
+        page_layout: PageLayoutLike | None = None,
+        tile: TileLike = None,
+        shape: Iterable[int] | None = None,
+        row_width: int | None = None,
+    ) -> TensorSpec:
+        """Return a spec whose accessor has these `arguments`, given what their words leave open.
+
+        A sharded tensor has the shape that the words give its pages, which may have fewer dimensions than the tensor
+        that they were made for; every page is in the same place.
+
+        Args:
+            arguments: the words, for a known chip.
+            dtype: the number format.
+            page_layout: "tile" or "row_major", by default as for every spec.
+            tile: the tile.
+            shape: the logical extents of an interleaved tensor.
+            row_width: the elements of a page that is the row of a shard.
+
+        >>> from tilewright import parse_accessor
+        >>> words = [1, 2048, 1, 2, 12, 6, 319951378]
+        >>> spec = TensorSpec.from_accessor(parse_accessor(words, "n150"), "bfloat16", "tile")
+        >>> spec.shape.logical, spec.accessor_arguments().words == tuple(words)
+        ((32, 384), True)
+        """
+        sharded, buffer = arguments.is_sharded, arguments.buffer_type
+        extents = (1, row_width or 1) if sharded else tuple(shape or ())
+        spec = cls(extents, dtype, page_layout, tile, buffer.name, arguments.chip)
+        if row_width is None and not spec.is_tiled if sharded else shape is None:
+            missing = "elements of a shard's row; pass row_width" if sharded else "shape of the tensor; pass shape"
+            raise MemoryConfigError(f"the words do not state the {missing}")
+        if spec.aligned_page_bytes != arguments.aligned_page_bytes:
+            raise MemoryConfigError(
+                f"pages of {format_extents(spec.page_shape)} {spec.dtype} have {spec.aligned_page_bytes} bytes, but the"
+                f" words state {arguments.aligned_page_bytes}; pass another dtype, page layout, tile or width"
+            )
+        if not sharded:
+            return spec
+        paging, (rows, columns), tiled = arguments.paging, spec.page_shape, spec.is_tiled
+        # pages of rows are one below the other; those of tiles, in a row if they have a single dimension
+        grid, cut = [(*(1,) * (tiled and len(n) == 1), *n, *(1,) * (not tiled)) for n in (paging.grid, paging.shard)]
+        extents, cut = [(*n[:-2], n[-2] * rows, n[-1] * columns) for n in (grid, cut)]
+        cores = CoreRangeSet([CoreRange(owner) for owner in paging.cores])
+        how = "contiguous_1d" if paging.in_runs else "round_robin_1d"
+        return spec.replace(shape=extents, memory=nd_sharded(cut, cores, "row_major", how, buffer))
 
     def violations(self) -> list[Violation]:
         """Return the placement rules that the tensor breaks on its chip; without a chip, on all known chips.

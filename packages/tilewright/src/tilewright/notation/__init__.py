@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .any_text import WRITABLE, ParsedText, writable_notations, write
     from .cute_texts import CuteText, parse_cute, write_cute
     from .ir_file import LayoutUse, MetalLayout, MlirNdLayout, ShardStrides, find_layouts, parse_mlir_attribute
+    from .kernel_arguments import KernelArguments, parse_kernel_arguments
     from .maps import (
         AffineMap,
         IndexMap,
@@ -60,6 +61,7 @@ _NAMES = {
     "parsing": ("NOTATIONS", "Notation", "notation_names", "parse"),
     "cute_texts": ("CuteText", "parse_cute", "write_cute"),
     "ir_file": ("LayoutUse", "MetalLayout", "MlirNdLayout", "ShardStrides", "find_layouts", "parse_mlir_attribute"),
+    "kernel_arguments": ("KernelArguments", "parse_kernel_arguments"),
     "maps": (
         "AffineMap", "IndexMap", "StridedMemref", "Term", "parse_affine_map", "parse_index_expressions",
         "parse_index_map", "parse_strided_memref", "write_index_map",
@@ -85,13 +87,14 @@ if not TYPE_CHECKING:  # a type checker knows the names from above, and that the
 
 __all__ = [
     "NOTATIONS", "WRITABLE", "AffineMap", "Cut", "CuteText", "DeviceSharding", "ErrorReport", "ExplainedError",
-    "IndexMap", "LayoutUse", "LayoutVerdict", "Memref", "MetalLayout", "MlirLayout", "MlirNdLayout", "MosaicTiling",
-    "Notation", "OnednnTag", "ParsedText", "ShardStrides", "StridedMemref", "TensorType", "Term", "TritonEncoding",
-    "TritonType", "TtnnText", "XlaShape", "check_layout", "expected_memref", "explain_error", "find_errors",
-    "find_layouts", "find_ttnn_values", "linear_of_encoding", "memory_layout_of_encoding", "mlir_layout_of",
-    "mlir_tensor_type", "notation_names", "parse", "parse_affine_map", "parse_core_ranges", "parse_cute", "parse_dtype",
-    "parse_encoding", "parse_index_expressions", "parse_index_map", "parse_memory_config", "parse_mlir_attribute",
-    "parse_mlir_layout", "parse_mosaic", "parse_onednn", "parse_shape", "parse_sharding", "parse_strided_memref",
-    "parse_tensor_spec", "parse_tensor_type", "parse_triton_type", "parse_ttnn", "parse_xla", "writable_notations",
-    "write", "write_cute", "write_index_map", "write_onednn",
+    "IndexMap", "KernelArguments", "LayoutUse", "LayoutVerdict", "Memref", "MetalLayout", "MlirLayout", "MlirNdLayout",
+    "MosaicTiling", "Notation", "OnednnTag", "ParsedText", "ShardStrides", "StridedMemref", "TensorType", "Term",
+    "TritonEncoding", "TritonType", "TtnnText", "XlaShape", "check_layout", "expected_memref", "explain_error",
+    "find_errors", "find_layouts", "find_ttnn_values", "linear_of_encoding", "memory_layout_of_encoding",
+    "mlir_layout_of", "mlir_tensor_type", "notation_names", "parse", "parse_affine_map", "parse_core_ranges",
+    "parse_cute", "parse_dtype", "parse_encoding", "parse_index_expressions", "parse_index_map",
+    "parse_kernel_arguments", "parse_memory_config", "parse_mlir_attribute", "parse_mlir_layout", "parse_mosaic",
+    "parse_onednn", "parse_shape", "parse_sharding", "parse_strided_memref", "parse_tensor_spec", "parse_tensor_type",
+    "parse_triton_type", "parse_ttnn", "parse_xla", "writable_notations", "write", "write_cute", "write_index_map",
+    "write_onednn",
 ]  # fmt: skip

@@ -19,6 +19,7 @@ from ..memory import Explanation, MemoryConfig, OffsetExplanation, Shape, Tensor
 from ..plugins import list_plugins
 from ..ttnn.text import TtnnText, ttnn_text, write_ttnn
 from .cute_texts import CuteText, DynamicLayout, write_cute
+from .kernel_arguments import KernelArguments
 from .maps import (
     IndexMap,
     StridedMemref,
@@ -38,8 +39,11 @@ from .ttmlir import MlirLayout, TensorType, write_mlir_layout
 if TYPE_CHECKING:
     from ..ttnn.errors import ErrorReport
 
-Subject: TypeAlias = "LayoutLike | Swizzle | Linear | TensorSpec | MemoryConfig | Shape | DeviceSharding | ErrorReport"
+Subject: TypeAlias = (
+    "LayoutLike | Swizzle | Linear | TensorSpec | MemoryConfig | Shape | DeviceSharding | ErrorReport | KernelArguments"
+)
 
+_WITHOUT_LAYOUT = {"error": "an error message", "tt-metal": "the words of a kernel"}  # texts that explain themselves
 _MAX_MODES = 1024  # that are written in the notation of another system
 _ELEMENT = re.compile(r"(bf|f|si?|ui?|i|c|pred)((?:\d+(?:e\d+m\d+\w*)?)?)")  # an element type of XLA or MLIR
 
@@ -48,7 +52,8 @@ _ELEMENT = re.compile(r"(bf|f|si?|ui?|i|c|pred)((?:\d+(?:e\d+m\d+\w*)?)?)")  # a
 class ParsedText(Drawable):
     """A text of another system: its `notation`, its `value` with all details, and the `subject` that it is about.
 
-    A `subject` is a layout, a tensor spec, a memory config, a sharding or a report on an error, and `.show()` draws it.
+    A `subject` is a layout, a tensor spec, a memory config, a sharding, a report on an error or the arguments of a
+    kernel, and `.show()` draws it.
     `.layout`, `.spec` and `.explain()` work on texts that have them, and otherwise say what is missing.
 
     >>> parsed = parse("bf16[8,128]{1,0:T(8,128)(2,1)}")
@@ -129,7 +134,7 @@ class ParsedText(Drawable):
 
     @property
     def subject(self) -> Subject:
-        """What the text is about: a tensor spec, a memory config, a shape, a sharding, an error report, or a layout.
+        """What the text is about: a layout, a tensor spec, a memory config, a shape, a sharding, an error, or a kernel.
 
         >>> print(
         ...     parse("MemoryConfig(memory_layout=TensorMemoryLayout.INTERLEAVED, buffer_type=BufferType.L1)").subject
@@ -138,7 +143,7 @@ class ParsedText(Drawable):
         """
         value = self.placement
         value = value.memory_config if isinstance(value, MlirLayout) else value
-        if self.notation == "error" or isinstance(value, (TensorSpec, MemoryConfig, Shape, DeviceSharding)):
+        if self.notation in _WITHOUT_LAYOUT or isinstance(value, (TensorSpec, MemoryConfig, Shape, DeviceSharding)):
             about: Subject = value
             return about
         return self.memory_layout
@@ -146,14 +151,14 @@ class ParsedText(Drawable):
     def explain(
         self, coordinate: Iterable[Coordinate] | None = None
     ) -> Explanation | OffsetExplanation | TileExplanation | str:
-        """Return where the element at a `coordinate` is, step by step; of an error message, what happened and remedies.
+        """Return where the element at a `coordinate` is, step by step; of an error or a kernel, what its text says.
 
         >>> print(parse("f32[8,128]{1,0}").explain((1, 5)))
         element   (1, 5) of (8,128):(128,1)
         offset    133 = 1 x 128 + 5
         byte      532 = 133 x 4
         """
-        if self.notation == "error":
+        if self.notation in _WITHOUT_LAYOUT:
             explained: str = self.value.explain()
             return explained
         if coordinate is None:
@@ -174,8 +179,8 @@ class ParsedText(Drawable):
     @property
     def _described(self) -> str:
         value = self.value
-        if self.notation == "error":
-            return "an error message"
+        if self.notation in _WITHOUT_LAYOUT:
+            return _WITHOUT_LAYOUT[self.notation]
         return "a layout" if self.notation not in _PLACEMENT_WRITERS else f"a {getattr(value, 'kind', 'memory config')}"
 
     @property

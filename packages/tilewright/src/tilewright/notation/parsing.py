@@ -46,6 +46,10 @@ _SHARDING = re.compile(
 # The notations, by name: the form of their texts, and the function that reads them, as "module.function".
 # The first form that matches decides.
 _READERS: dict[str, tuple[re.Pattern[str], str]] = {
+    "tt-metal": (
+        re.compile(r"(?s).{0,100000}?KERNEL_COMPILE_TIME_ARGS[\s=]+\d"),
+        ".kernel_arguments.parse_kernel_arguments",
+    ),
     "tt-mlir": (
         re.compile(r"(?s)\s*(?:#ttnn\.|(?:[#%\"]|tensor\b|ttnn\.|func\b|return\b).{0,100000}?#ttnn\.)ttnn_layout\b"),
         ".ttmlir.parse_mlir_layout",

@@ -37,6 +37,7 @@ SCENES = {
     "layout.LayoutLike": "layouts.layout_scene",
     "layout.Linear": "threads.linear_scene",
     "layout.Swizzle": "layouts.refuse_swizzle",
+    "memory.AccessorArguments": "placements.accessor_scene",
     "memory.Allocator": "memory_maps.memory_scene",
     "memory.Device": "memory_maps.memory_scene",
     "memory.Explanation": "placements.explanation_scene",

@@ -18,7 +18,7 @@ from ...layout import ComposedLayout, InverseLayout, Layout, LayoutLike, Swizzle
 from ..layout_grid import MAX_SIDE, LayoutGrid, sample_layout
 from ..scene import Fact, Field, Grid, Outline, Scene
 from ..scene_options import CATEGORIES, SceneOptions, derived_field, scene_function
-from . import scene_of
+from . import scene_of, side_by_side
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -470,8 +470,8 @@ def bank_options(layout: object, itemsize: int | None) -> dict[str, int]:
     return {"itemsize": itemsize} if is_swizzled and itemsize is not None else {}
 
 
-def text_scene(parsed: ParsedText, **options: object) -> Scene:
-    """Return the scene of what a `parsed` text is about, whose `options` it takes.
+def text_scene(parsed: ParsedText, **options: Any) -> Scene:
+    """Return the scene of what a `parsed` text is about, whose `options` it takes; of a kernel, with its `chip`.
 
     >>> from tilewright import parse
     >>> text_scene(parse("f32[4,8]{1,0}")).title
@@ -479,6 +479,8 @@ def text_scene(parsed: ParsedText, **options: object) -> Scene:
     """
     if parsed.notation == "error":
         raise LayoutError("an error message has no picture; explain() says what it means, as does tilewright explain")
+    if parsed.notation == "tt-metal":
+        return side_by_side(*parsed.value.accessors(options.pop("chip", None)), title=parsed.value.name, **options)
     return scene_of(parsed.subject, **{**bank_options(parsed.subject, parsed.itemsize), **options})
 
 

@@ -25,6 +25,8 @@ from .layouts import block_note, layout_panels, layout_scene, requested_attribut
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from ...memory import AccessorArguments
+
 
 # The pages of a placed tensor on a sheet: which are drawn, and where they lie.
 
@@ -103,20 +105,6 @@ class PageSheet:
         counts: NDArray[np.int64] = np.bincount(home, pages.reshape(-1), minlength=count).astype(np.int64)
         return counts
 
-    def shards_of(self, position: int) -> range:
-        """Return the shards of a core, by its position in the list of cores.
-
-        >>> from tilewright import TensorSpec, height_sharded
-        >>> spec = TensorSpec((128, 64), "uint8", "tile", memory=height_sharded((2, 1)), chip="n150")
-        >>> PageSheet.of(spec, 128).shards_of(1)
-        range(1, 2, 2)
-        """
-        paging = self.spec.paging
-        if paging.in_runs:
-            first = position * paging.shards_per_core
-            return range(first, min(first + paging.shards_per_core, paging.num_shards))
-        return range(position, paging.num_shards, len(paging.cores))
-
     def page_runs(self) -> list[str | None]:
         """Return the pages of each core of `paging.cores` as runs, such as P0-P3; None if they are too many to list.
 
@@ -128,12 +116,8 @@ class PageSheet:
         paging = self.spec.paging
         if paging.num_pages > MAX_LISTED:
             return [None] * len(paging.cores)
-        page_of_slot = np.full(paging.num_shards * paging.shard_pages, paging.num_pages, dtype=np.int64)
-        number = np.arange(paging.num_pages, dtype=np.int64)
-        page_of_slot[np.asarray(paging.slots(number))] = number  # a partial shard leaves slots without a page
-        shards = page_of_slot.reshape(paging.num_shards, paging.shard_pages)
-        sorted_pages = [np.sort(shards[list(self.shards_of(k))].reshape(-1)) for k in range(len(paging.cores))]
-        return [format_runs(pages[pages < paging.num_pages].tolist()) for pages in sorted_pages]
+        held = [[paging.pages_of_shard(n) for n in paging.shards_of(k)] for k in range(len(paging.cores))]
+        return [format_runs(sorted([page for shard in own for page in shard.tolist()])) for own in held]
 
     @property
     def note(self) -> str:
@@ -317,7 +301,7 @@ def core_boxes(pages: PageSheet) -> Grid | None:
     (('Core (0,0)', 'Core (1,0)'), (0, 1, 4, 5, 2, 3, 6, 7))
     """
     spec, paging = pages.spec, pages.spec.paging
-    cores = [core for k, core in enumerate(paging.cores) if len(pages.shards_of(k))]
+    cores = [core for k, core in enumerate(paging.cores) if len(paging.shards_of(k))]
     (left, right), (top, bottom) = ((min(axis), max(axis)) for axis in zip(*cores, strict=True))
     across, down = right + 1 - left, bottom + 1 - top
     cell_width = 7 + 5 * len(f"P{spec.num_pages - 1}")
@@ -393,7 +377,7 @@ def core_grid(pages: PageSheet) -> Grid:
     for position, (core, count, listed) in enumerate(
         zip(cores, pages.page_counts().tolist(), pages.page_runs(), strict=True)
     ):
-        own = pages.shards_of(position)
+        own = spec.paging.shards_of(position)
         if len(own):
             at = core.y * width + core.x
             shards_on[at], first[at], shards[at] = count, own[0], _format_shards(own)
@@ -872,3 +856,22 @@ def memory_config_scene(config: MemoryConfig, **options: object) -> Scene:
 def explanation_scene(subject: Explanation, **options: Any) -> Scene:
     """Return the placement of a tensor with the element that is explained."""
     return spec_scene(subject.spec, **{"at": subject.where.coordinate, **options})
+
+
+def accessor_scene(arguments: AccessorArguments, **options: Any) -> Scene:
+    """Return the pages that the words of `arguments` place, and who holds them.
+
+    The words do not state what a page holds: it is drawn as a row of bytes. `options` are the scene options of a spec.
+
+    >>> from tilewright import parse_accessor
+    >>> scene = accessor_scene(parse_accessor([1, 2048, 1, 2, 4, 2, 319951378], "wormhole_n150"))
+    >>> scene.panels[1].box_titles, scene.panels[1].field("page").values
+    (('Core (0,0)', 'Core (1,0)'), (0, 2, 1, 3))
+    """
+    arguments.paging.validate_even()
+    size = arguments.aligned_page_bytes
+    shape = (arguments.num_pages or 0, size)
+    spec = TensorSpec.from_accessor(arguments, "uint8", "row_major", shape=shape, row_width=size)
+    scene = spec_scene(spec, **{"title": str(arguments), **options})
+    facts = [fact for fact in scene.facts if fact.name != "padded shape"]
+    return replace(scene, facts=(*facts, Fact("not stated", ", ".join(arguments.open))))
