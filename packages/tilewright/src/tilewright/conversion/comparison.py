@@ -272,7 +272,7 @@ def _block_starts(first: int, count: int, block: int) -> NDArray[np.int64]:
 
 
 _SMALLEST_NORMAL = 2.0**-126  # of float32
-_PRECISION = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8, "float8_e4m3": 4, "float8_e5m2": 3}
+FORMAT_PRECISION = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8, "float8_e4m3": 4, "float8_e5m2": 3}
 
 
 def coarser_format(a: Format, b: Format) -> Format:
@@ -289,8 +289,8 @@ def coarser_format(a: Format, b: Format) -> Format:
         if element.has_blocks:
             other = b if element is a else a
             return other if other.has_blocks and other.bits < element.bits else element
-    floats = [element for element in (a, b) if element.name in _PRECISION]
-    return min(floats, key=lambda element: _PRECISION[element.name]) if floats else b
+    floats = [element for element in (a, b) if element.name in FORMAT_PRECISION]
+    return min(floats, key=lambda element: FORMAT_PRECISION[element.name]) if floats else b
 
 
 def ulp_distance(
@@ -308,7 +308,7 @@ def ulp_distance(
     >>> ulp_distance(np.float32([1.0]), np.float32([1.25]), format_of("bfloat8_b"), np.float32([0.5])).tolist()
     [0.5]
     """
-    if not unit.has_blocks and unit.name in _PRECISION:
+    if not unit.has_blocks and unit.name in FORMAT_PRECISION:
         left, right = (_number_ranks(np.asarray(array), unit) for array in (a, b))
         distance = np.maximum(left, right) - np.minimum(left, right)  # may wrap around: it is unsigned
         apart: Floats = distance.view(f"u{unit.itemsize}").astype(np.float64)
@@ -423,7 +423,8 @@ def _find_in_error(total: Totals, counts: Counts) -> list[HiddenError]:
     if not whole or not total.squared_error:
         return []
     result = []
-    if parts["factor"] / whole >= _NOTABLE_SHARE and total.slope is not None:
+    related = (total.pcc or 0.0) ** 2 >= _NOTABLE_SHARE  # a factor of unrelated tensors means nothing
+    if related and parts["factor"] / whole >= _NOTABLE_SHARE and total.slope is not None:
         text = f"B is {total.slope:.6g} x A, which is {_format_percent(parts['factor'] / whole)} of the squared error"
         result.append(HiddenError("factor", f"{text}; PCC is the same for any factor", value=total.slope))
     if parts["offset"] / whole >= _NOTABLE_SHARE:

@@ -547,8 +547,8 @@ class _TensorDiff:
 
     def _add_to_sums(self, a: Array, b: Array) -> _ElementPair:
         """Add some elements of both sides to the sums, and return them with their distances."""
-        wide_a, wide_b = a.astype(np.float64), b.astype(np.float64)
         with np.errstate(all="ignore"):
+            wide_a, wide_b = a.astype(np.float64), b.astype(np.float64)
             apart = np.abs(wide_a - wide_b)
         finite = np.isfinite(apart)  # neither is the distance of two infinities
         all_finite = bool(finite.all())

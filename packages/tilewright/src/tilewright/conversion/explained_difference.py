@@ -1,0 +1,464 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`explain_difference`: why two tensors differ: the simplest explanation that holds for all of their elements.
+
+The values of one side are made those of the other by a relation: none, rounding to a format, a constant, a factor.
+Under each relation, the elements may be in another order, padded, cropped, repeated or shifted. What no check of all
+elements confirms is not said; "unrelated" is an answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from .._text import format_extents
+from ..copying import Assembly
+from ..formats import Format, cast, format_of
+from ..layout import Box
+from .comparison import FORMAT_PRECISION
+from .orders import Values, divisors, find_order, hash_rows
+from .tensor_diff import ComparedTensor, collect_tensors, diff
+
+Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+
+_NARROW = ("bfloat16", "float16", "float8_e4m3", "float8_e5m2")
+_DIGITS = (0, 1, 2, 3, 4, 6)  # of constants and factors that people choose
+_RELATED = 0.5  # the least correlation of tensors that have something in common
+_MOST_SHIFTS = 1000
+_SAMPLE = 4096  # elements that most wrong relations fail for
+_WINDOW = 16  # elements that are the same after a shift
+_BLOCKS = (128, 64, 32, 16)  # columns or rows that share a scale
+_NUMBER = re.compile(r"\d+")
+
+
+@dataclass(frozen=True)
+class DifferenceReason:
+    """Why a tensor of B, `name`, is another than that of A: a `kind`, and the reason in words.
+
+    `kind` is "same", "order", "rounding", "constant", "factor", "bits", "padding", "part", "repeat", "shift", "other",
+    "close" or "unrelated". `source` is the tensor of A that explains it, `order` its elements in B's order, if that is
+    an expression, and `count` the elements that were checked.
+
+    >>> a = np.arange(6, dtype=np.float32).reshape(2, 3)
+    >>> [reason] = explain_difference(a, a.T)
+    >>> reason.kind, str(reason)
+    ('order', 'B is A transposed')
+    """
+
+    name: str
+    kind: str
+    words: str
+    source: str = ""
+    order: Assembly | None = None
+    count: int = 0
+
+    @property
+    def is_explained(self) -> bool:
+        """Whether a reason was found.
+
+        >>> explain_difference(np.arange(4.0), np.array([3.0, 9.0, 1.0, 7.0]))[0].is_explained
+        False
+        """
+        return self.kind not in ("close", "unrelated")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the reason as plain data.
+
+        >>> explain_difference(np.arange(4.0), np.arange(4.0) + 1)[0].to_json()["kind"]
+        'constant'
+        """
+        order = None if self.order is None else {"expression": self.order.text, "shape": list(self.order.shape)}
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "words": self.words,
+            "source": self.source,
+            "order": order,
+            "checked": self.count,
+        }
+
+    def __str__(self) -> str:
+        return self.words
+
+
+@dataclass(frozen=True)
+class Relation:
+    """Values of A made those of B: the `kind`, the `words`, both arrays, and how far equal elements may be `apart`."""
+
+    kind: str
+    words: str
+    a: Array
+    b: Array
+    apart: Array | None = None
+
+    def values(self) -> Values:
+        """Return the elements of both sides, as they are compared."""
+        if self.apart is not None:
+            return Values(self.a.reshape(-1), self.b.reshape(-1), self.apart.reshape(-1))
+        return Values(_bits(self.a).reshape(-1), _bits(self.b).reshape(-1))
+
+
+def _bits(values: Array) -> Array:
+    """Return the bits of numbers, with one zero, as unsigned integers."""
+    whole = np.ascontiguousarray(values if values.dtype.kind in "iub" else values + values.dtype.type(0))
+    return whole.view(f"u{whole.itemsize}")
+
+
+def _as_numbers(a: Array, b: Array) -> tuple[Array, Array]:
+    """Return the values of both sides in one NumPy type."""
+    if a.dtype.kind in "iub" and b.dtype.kind in "iub":
+        dtype: Any = np.result_type(a, b)
+    else:
+        dtype = np.float64 if np.float64 in (a.dtype, b.dtype) else np.float32
+    return a.astype(dtype), b.astype(dtype)
+
+
+def _round(values: Array, name: str) -> Array:
+    with np.errstate(all="ignore"):
+        rounded: Array = cast(values, name).astype(values.dtype)
+    return rounded
+
+
+def list_relations(a: Array, b: Array, formats: tuple[Format, Format], steps: Array | None) -> Iterator[Relation]:
+    """Yield the relations that may hold between the values of two tensors, the simplest first.
+
+    Args:
+        a: the values of A.
+        b: the values of B, of the same type.
+        formats: the formats that hold them.
+        steps: the distance to the next number of b, for block formats.
+
+    >>> f32 = format_of("float32")
+    >>> [each.words for each in list_relations(np.float32([1, 2, 4]), np.float32([2, 4, 8]), (f32, f32), None)]
+    ['', 'times 2', 'times -2']
+    """
+    yield Relation("order", "", a, b)
+    if a.dtype.kind != "f":
+        return
+    if steps is not None:
+        yield Relation("rounding", f"within a step of {formats[1]}", a, b, steps)
+    for name in dict.fromkeys([*[each.name for each in formats if each.name in FORMAT_PRECISION], *_NARROW]):
+        exact = [_is_exact(side.reshape(-1)[:: max(1, side.size // _SAMPLE)], name) for side in (a, b)]
+        if exact == [False, True] and _is_exact(b, name):
+            yield Relation("rounding", f"rounded to {name}", _round(a, name), b)
+        elif exact == [True, False] and _is_exact(a, name):
+            yield Relation("rounding", f"before it was rounded to {name}", a, _round(b, name))
+    yield from _affine_relations(a, b, formats)
+
+
+def _is_exact(values: Array, name: str) -> bool:
+    """Return whether a format holds values exactly."""
+    return np.array_equal(_round(values, name), values, equal_nan=True)
+
+
+def _affine_relations(a: Array, b: Array, formats: tuple[Format, Format]) -> Iterator[Relation]:
+    """Yield a constant and factors that fit means and deviations, which no order of the elements changes."""
+    unit = 2.0 ** (1 - min([FORMAT_PRECISION.get(each.name, 24) for each in formats]))
+    means, deviations = [[float(of(side, dtype=np.float64)) for side in (a, b)] for of in (np.mean, np.std)]
+    if not np.isfinite([*means, *deviations]).all() or not a.size:
+        return
+    largest = float(np.abs(a).max())
+    if min(deviations) <= 0 or deviations[0] < 8 * unit * largest:  # nearly the same everywhere: anything would fit
+        return
+    constant, apart = means[1] - means[0], unit * (np.abs(b) + np.abs(b).mean() / 64)
+    if abs(deviations[0] - deviations[1]) < 4 * unit * (deviations[0] + abs(constant)):
+        near = unit * max(abs(constant), largest)
+        number = _choose_number(constant, near)
+        if abs(number) > near:
+            words = f"{'minus' if number < 0 else 'plus'} {abs(number):.6g}"
+            yield Relation("constant", words, a + a.dtype.type(number), b, apart + near)
+    ratio = deviations[1] / deviations[0]
+    if abs(ratio - 1) > 2 * unit or means[0] * means[1] < 0:
+        for factor in (_choose_number(ratio, unit * ratio), -_choose_number(ratio, unit * ratio)):
+            yield Relation("factor", f"times {factor:.6g}", a * a.dtype.type(factor), b, apart)
+
+
+def _choose_number(number: float, near: float) -> float:
+    """Return the number with fewest digits that is as `near` as rounding allows, also by its reciprocal or square."""
+    found = [round(number, digits) for digits in _DIGITS]
+    found += [1 / whole for digits in (0, 3) if number and (whole := round(1 / number, digits))]
+    found += [float(np.copysign(round(number**2) ** 0.5, number))]
+    return next((each for each in found if each and abs(each - number) <= near), number)
+
+
+def _is_same(relation: Relation) -> bool:
+    if relation.a.shape != relation.b.shape:
+        return False
+    values = relation.values()
+    return bool(values.same(values.a, slice(None)).all())
+
+
+# Explanations, each proven on all elements.
+
+
+def _explain_values(a: Array, b: Array, relations: list[Relation], source: str) -> DifferenceReason | None:
+    """Return the relation that holds without another order, or that between raw bits."""
+    for relation in relations:
+        if relation.words and _is_same(relation):
+            return DifferenceReason("", relation.kind, f"A {relation.words}", source, count=b.size)
+    return None
+
+
+def _explain_bits(a: Array, b: Array, formats: tuple[Format, Format], source: str) -> DifferenceReason | None:
+    """Return that the bytes are the same, read or ordered otherwise; `a` and `b` are as they are stored."""
+    if a.nbytes != b.nbytes or formats[0].has_blocks or formats[1].has_blocks:
+        return None
+    ours, theirs = [np.ascontiguousarray(side).reshape(-1).view(np.uint8) for side in (a, b)]
+    words = ""
+    if np.array_equal(ours, theirs):
+        words = f"the bytes of A, which are {formats[0]}, read as {formats[1]}"
+    elif a.itemsize == b.itemsize > 1 and np.array_equal(ours.reshape(-1, a.itemsize)[:, ::-1].reshape(-1), theirs):
+        words = "A with the bytes of every element in reverse (endianness)"
+    elif a.itemsize == 1 and np.array_equal((ours << 4) | (ours >> 4), theirs):
+        words = "A with the halves of every byte exchanged (nibbles)"
+    return DifferenceReason("", "bits", words, source, count=b.size) if words else None
+
+
+def _explain_scales(a: Array, b: Array, source: str) -> DifferenceReason | None:
+    """Return that rows, columns or blocks have a factor each, as quantised weights have without their scales."""
+    if a.shape != b.shape or a.dtype.kind != "f" or a.ndim < 2 or a.size < _WINDOW:
+        return None
+    x, y = [side.reshape(-1, side.shape[-1]).astype(np.float64) for side in (a, b)]
+    rows, columns = x.shape
+    grids = {"row": (1, columns), "column": (rows, 1), **{f"{n} x {n} block": (n, n) for n in _BLOCKS}}
+    grids |= {f"run of {n} in a row": (1, n) for n in _BLOCKS}
+    for what, (down, across) in grids.items():
+        if rows % down or columns % across or down * across < 4:
+            continue
+        cut = [side.reshape(rows // down, down, columns // across, across) for side in (x, y)]
+        with np.errstate(all="ignore"):
+            at = np.abs(cut[0]).max(axis=(1, 3), keepdims=True)
+            scale = (np.sign(cut[0]) * cut[1]).sum(axis=(1, 3), keepdims=True) / np.abs(cut[0]).sum(
+                axis=(1, 3), keepdims=True
+            )
+        scale = np.where(at > 0, scale, 0.0)
+        fits = np.abs(cut[0] * scale - cut[1]) <= 2.0**-7 * np.abs(cut[1]) + 2.0**-14 * np.abs(scale * at)
+        if fits.all() and (np.count_nonzero(cut[0]) > 2 * scale.size):
+            low, high = scale[at > 0].min(), scale[at > 0].max()
+            words = f"A times a factor for each {what}, {low:.4g} to {high:.4g} (scales of a quantised tensor)"
+            return DifferenceReason("", "factor", words, source, count=b.size)
+    return None
+
+
+def _explain_order(relations: list[Relation], source: str) -> DifferenceReason | None:
+    """Return the order in which B has the elements of A, after a relation."""
+    for relation in relations:
+        a, b = relation.a, relation.b
+        found = find_order(relation.values(), source, a.shape, b.shape) if a.size == b.size > 1 else None
+        if found is not None:
+            words = ", ".join([part for part in (found[0], relation.words) if part])
+            return DifferenceReason("", "order", f"A {words}", source, found[1], b.size)
+    return None
+
+
+def _explain_extent(relations: list[Relation], source: str) -> DifferenceReason | None:
+    """Return that B is A padded, a part of it, or has it several times, also transposed."""
+    for relation in relations:
+        if relation.apart is not None:
+            continue
+        ours, theirs = _bits(relation.a), _bits(relation.b)
+        for turned, name in ((ours, "A"), (ours.T, "A transposed"))[: 1 + (ours.ndim == 2)]:
+            found = _find_repeats(turned, theirs, name) or _fit_extents(turned, theirs, relation.b, name)
+            if found is not None:
+                kind, words = found
+                more = f", {relation.words}" if relation.words else ""
+                return DifferenceReason("", kind, words + more, source, count=theirs.size)
+    return None
+
+
+def _fit_extents(ours: Array, theirs: Array, values: Array, name: str) -> tuple[str, str] | None:
+    """Return how one array is in the other, of another shape: the kind and the words."""
+    if ours.ndim != theirs.ndim or ours.shape == theirs.shape or not min(ours.size, theirs.size):
+        return None
+    pairs = list(zip(ours.shape, theirs.shape, strict=True))
+    inside = tuple([slice(0, min(pair)) for pair in pairs])
+    longer = [d for d, (n, m) in enumerate(pairs) if n != m]
+    extents = format_extents(theirs.shape, "scalar")
+    if all(n <= m for n, m in pairs) and np.array_equal(theirs[inside], ours):
+        rest = np.ones(theirs.shape, dtype=bool)
+        rest[inside] = False
+        fill = np.unique(values[rest])
+        more = f"padded with {fill[0]:g}" if len(fill) == 1 else "with more after it"
+        return "padding", f"{name}, {more}, to {extents}"
+    if all(n >= m for n, m in pairs) and np.array_equal(ours[inside], theirs):
+        return "part", f"{name} without what is beyond {extents}"
+    return _find_slice(ours, theirs, longer[0], name) if len(longer) == 1 and ours.size > theirs.size else None
+
+
+def _find_slice(ours: Array, theirs: Array, axis: int, name: str) -> tuple[str, str] | None:
+    """Return which part of an array along an axis another one is."""
+    sides = [np.ascontiguousarray(np.moveaxis(side, axis, 0).reshape(side.shape[axis], -1)) for side in (ours, theirs)]
+    hashes, count = hash_rows(sides[0]), theirs.shape[axis]
+    first = hash_rows(sides[1][:1])[0]
+    for start in np.flatnonzero(hashes[: len(hashes) - count + 1] == first)[:_MOST_SHIFTS].tolist():
+        if np.array_equal(sides[0][start : start + count], sides[1]):
+            rows = "rows" if axis == 0 else "columns" if axis == ours.ndim - 1 else f"dimension {axis}"
+            return "part", f"{rows} {start}:{start + count} of {name}"
+    return None
+
+
+def _find_repeats(ours: Array, theirs: Array, name: str) -> tuple[str, str] | None:
+    """Return that an array is in another several times, as a whole or block by block."""
+    if not ours.size or theirs.size <= ours.size or theirs.size % ours.size:
+        return None
+    times = theirs.size // ours.size
+    for blocks in divisors(ours.shape[0] if ours.ndim else 1):
+        cut = ours.reshape(blocks, 1, -1)
+        if np.array_equal(np.broadcast_to(cut, (blocks, times, cut.shape[2])).reshape(-1), theirs.reshape(-1)):
+            return "repeat", f"{name} {times} times" + ("" if blocks == 1 else f", each of {blocks} blocks of rows")
+    return None
+
+
+def _explain_shift(relations: list[Relation], source: str) -> DifferenceReason | None:
+    """Return that B has the elements of A some places on."""
+    for relation in relations[:2]:
+        values = relation.values()
+        if relation.apart is not None or len(values.a) != len(values.b) or len(values.a) < 2 * _WINDOW:
+            continue
+        for ours, theirs, word in ((values.a, values.b, "later"), (values.b, values.a, "earlier")):
+            for shift in np.flatnonzero(theirs[:-_WINDOW] == ours[0])[:_MOST_SHIFTS].tolist():
+                start = theirs[shift : shift + _WINDOW]
+                if shift and np.array_equal(start, ours[:_WINDOW]) and np.array_equal(theirs[shift:], ours[:-shift]):
+                    wraps = ", cyclically" if np.array_equal(theirs[:shift], ours[-shift:]) else ""
+                    elements = f"{shift} element{'s' if shift > 1 else ''}"
+                    words = f"A with its elements {elements} {word}{wraps}"
+                    return DifferenceReason("", "shift", words, source, count=len(values.b))
+    return None
+
+
+@dataclass
+class _Side:
+    """A tensor in memory: its values as they are stored and as numbers, and its format."""
+
+    tensor: ComparedTensor
+
+    def __post_init__(self) -> None:
+        whole = Box((0,) * len(self.tensor.shape), self.tensor.shape)
+        self.stored = np.asarray(self.tensor.read(whole))
+        self.format = self.tensor.format or format_of(self.stored.dtype)
+        self.steps = self.tensor.step_sizes(whole)
+
+
+def _explain_pair(one: _Side, other: _Side, source: str) -> DifferenceReason | None:
+    """Return why one tensor is another than the other, or None."""
+    a, b = _as_numbers(one.stored, other.stored)
+    formats = one.format, other.format
+    if b.size > 1 and (b == b.flat[0]).all():
+        words = f"all {b.flat[0]:g}, and A is {f'all {a.flat[0]:g}' if (a == a.flat[0]).all() else 'not'}"
+        return DifferenceReason("", "constant", words, source, count=b.size)
+    relations = list(list_relations(a, b, formats, other.steps))
+    return (
+        _explain_values(a, b, relations, source)
+        or _explain_bits(one.stored, other.stored, formats, source)
+        or _explain_scales(a, b, source)
+        or _explain_order(relations, source)
+        or _explain_extent(relations, source)
+        or _explain_shift(relations, source)
+    )
+
+
+def explain_difference(a: Any, b: Any, *, tensors: str | Iterable[str] | None = None) -> list[DifferenceReason]:
+    """Return why each tensor of B is another than that of A: the simplest reason that holds for all elements.
+
+    Tensors that are equal are left out, and so are those in only one of the two. The tensors that are compared are in
+    memory as a whole, one pair at a time.
+
+    Args:
+        a, b: paths, arrays, tensors, also of a dialect, or mappings of names to them.
+        tensors: names or patterns of the tensors to explain; by default all that differ.
+
+    >>> a = np.random.default_rng(0).standard_normal((64, 8)).astype(np.float32)
+    >>> pairs = a.reshape(2, 2, 16, 8).transpose(0, 2, 1, 3).reshape(64, 8)
+    >>> for reason in explain_difference({"q": a, "norm": a[0]}, {"q": pairs, "norm": a[0] - 1}):
+    ...     print(reason.name, "-", reason)
+    q - A with the rows of 2 heads of 32 in pairs, one of each half (rope: halves made pairs)
+    norm - A minus 1
+    """
+    with np.errstate(all="ignore"):
+        return list(_explain(a, b, tensors))
+
+
+def _explain(a: Any, b: Any, tensors: str | Iterable[str] | None) -> Iterator[DifferenceReason]:
+    """Yield the reason for each tensor that differs."""
+    comparison = diff(a, b, tensors=tensors)
+    ours, theirs = collect_tensors(a), collect_tensors(b)
+    if len(ours) == len(theirs) == 1:
+        theirs = {next(iter(ours)): next(iter(theirs.values()))}
+    others = _Others(ours)
+    for compared in comparison:
+        if compared.same:
+            continue
+        name = compared.name
+        one, other = _Side(ours[name]), _Side(theirs[name])
+        reason = _explain_pair(one, other, name) or others.explain(other, name) or _explain_places(one, other)
+        if reason is None:
+            pcc = compared.pcc
+            is_close = pcc is not None and abs(pcc) >= _RELATED
+            words = f"close to A (PCC {pcc:.6g}), for no reason that was found" if is_close else "unrelated to A"
+            reason = DifferenceReason("", "close" if is_close else "unrelated", words, name, count=other.stored.size)
+        yield replace(reason, name=name, words=f"B is {reason.words}")
+
+
+def _explain_places(one: _Side, other: _Side) -> DifferenceReason | None:
+    """Return the rows or columns in which a tensor is another, if they are less than half of them."""
+    if one.stored.shape != other.stored.shape or one.stored.ndim < 1:
+        return None
+    a, b = [_bits(side) for side in _as_numbers(one.stored, other.stored)]
+    unequal = a != b
+    for axis, name in ((0, "rows" if a.ndim > 1 else "elements"), (a.ndim - 1, "columns")):
+        at = np.flatnonzero(unequal.any(axis=tuple([d for d in range(a.ndim) if d != axis])))
+        if 2 * len(at) < a.shape[axis]:
+            edges = np.flatnonzero(np.diff(at) > 1) + 1
+            runs = [f"{part[0]}:{part[-1] + 1}" for part in np.split(at, edges)]
+            more = f" and {len(runs) - 4} more" if len(runs) > 4 else ""
+            words = f"A but for {len(at)} of {a.shape[axis]} {name}: {', '.join(runs[:4])}{more}"
+            return DifferenceReason("", "close", words, count=b.size)
+    return None
+
+
+class _Others:
+    """The tensors of A by their elements in any order, to find out which of them a tensor of B is."""
+
+    def __init__(self, tensors: Mapping[str, ComparedTensor]) -> None:
+        self.tensors = tensors
+
+    @cached_property
+    def _names(self) -> dict[Fingerprint, list[str]]:
+        names: dict[Fingerprint, list[str]] = {}
+        for name, tensor in self.tensors.items():
+            names.setdefault(_fingerprint(_Side(tensor).stored), []).append(name)
+        return names
+
+    def explain(self, other: _Side, name: str) -> DifferenceReason | None:
+        """Return which other tensor of A a tensor of B is made of."""
+        for source in self._names.get(_fingerprint(other.stored), []):
+            if source == name:
+                continue
+            one = _Side(self.tensors[source])
+            is_equal = one.stored.shape == other.stored.shape and _is_same(
+                Relation("", "", *_as_numbers(one.stored, other.stored))
+            )
+            found = None if is_equal else _explain_pair(one, other, source)
+            if is_equal or found is not None:
+                which = f"{source} of A"
+                if _NUMBER.sub("#", source) == _NUMBER.sub("#", name):
+                    which += ", of another layer"
+                words = which if found is None else f"{which}: {found.words}"
+                order = None if found is None else found.order
+                return DifferenceReason("", "other", words, source, order, other.stored.size)
+        return None
+
+
+Fingerprint: TypeAlias = tuple[int, int]
+
+
+def _fingerprint(values: Array) -> Fingerprint:
+    """Return the number of elements, and a sum over them that does not depend on their order or wider format."""
+    whole = values.reshape(-1)
+    rounded = whole if whole.dtype.kind in "iub" else _bits(_round(whole.astype(np.float32), "bfloat16"))
+    return whole.size, int(hash_rows(np.ascontiguousarray(rounded)[:, None].view(f"u{rounded.itemsize}")).sum())
