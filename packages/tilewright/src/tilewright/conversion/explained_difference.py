@@ -18,7 +18,7 @@ import numpy as np
 
 from .._text import format_extents
 from ..copying import Assembly
-from ..formats import Format, cast, format_of
+from ..formats import Format, format_of, scalar_format_of
 from ..layout import Box
 from .comparison import FORMAT_PRECISION
 from .orders import Values, divisors, find_order, hash_rows
@@ -119,8 +119,7 @@ def _as_numbers(a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def _round(values: Array, name: str) -> Array:
-    with np.errstate(all="ignore"):
-        rounded: Array = cast(values, name).astype(values.dtype)
+    rounded: Array = values.astype(scalar_format_of(name).dtype).astype(values.dtype)
     return rounded
 
 
@@ -389,7 +388,7 @@ def _explain(a: Any, b: Any, tensors: str | Iterable[str] | None) -> Iterator[Di
     ours, theirs = collect_tensors(a), collect_tensors(b)
     if len(ours) == len(theirs) == 1:
         theirs = {next(iter(ours)): next(iter(theirs.values()))}
-    others = _Others(ours)
+    others = _Others(ours, theirs)
     for compared in comparison:
         if compared.same:
             continue
@@ -424,8 +423,8 @@ def _explain_places(one: _Side, other: _Side) -> DifferenceReason | None:
 class _Others:
     """The tensors of A by their elements in any order, to find out which of them a tensor of B is."""
 
-    def __init__(self, tensors: Mapping[str, ComparedTensor]) -> None:
-        self.tensors = tensors
+    def __init__(self, tensors: Mapping[str, ComparedTensor], theirs: Mapping[str, ComparedTensor]) -> None:
+        self.tensors, self.theirs = tensors, theirs
 
     @cached_property
     def _names(self) -> dict[Fingerprint, list[str]]:
@@ -446,12 +445,18 @@ class _Others:
             found = None if is_equal else _explain_pair(one, other, source)
             if is_equal or found is not None:
                 which = f"{source} of A"
-                if _NUMBER.sub("#", source) == _NUMBER.sub("#", name):
+                if source in self.theirs and self._is_made_of(source, name):
+                    which += ", with which it is exchanged"
+                elif _NUMBER.sub("#", source) == _NUMBER.sub("#", name):
                     which += ", of another layer"
                 words = which if found is None else f"{which}: {found.words}"
                 order = None if found is None else found.order
                 return DifferenceReason("", "other", words, source, order, other.stored.size)
         return None
+
+    def _is_made_of(self, name: str, source: str) -> bool:
+        """Return whether a tensor of B has the elements of a source in A."""
+        return source in self._names.get(_fingerprint(_Side(self.theirs[name]).stored), [])
 
 
 Fingerprint: TypeAlias = tuple[int, int]

@@ -172,7 +172,7 @@ def _tile_orders(tensor: Assembly) -> Iterator[tuple[str, Assembly]]:
         for theirs, wanted in _MATRIX_ORDERS.items():
             if ours != theirs:
                 cut = tensor.reshape(*[extents[k] for k in stored])
-                yield f"{theirs}, where A has them {ours}", cut.transpose([stored.index(k) for k in wanted])
+                yield f"with its elements {theirs} instead of {ours}", cut.transpose([stored.index(k) for k in wanted])
 
 
 # Strides, read off the elements.
