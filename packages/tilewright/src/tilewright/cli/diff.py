@@ -14,7 +14,7 @@ from .program import follow_links_option, refuse_options, verb
 from .subjects import TEXT, is_text, parse_subject, read_text
 
 if TYPE_CHECKING:
-    from ..conversion import Comparison, TensorComparison
+    from ..conversion import Comparison, DifferenceReason, TensorComparison
     from ..layout import LayoutLike
 
 MAX_COMPARED = 1 << 22  # elements of layouts that are compared one by one
@@ -36,12 +36,20 @@ MAX_COMPARED = 1 << 22  # elements of layouts that are compared one by one
     help="Whether B has its last two dimensions swapped.  [from the manifest of a conversion]",
 )
 @click.option("--memory", type=SIZE, default=64 << 20, help="Memory limit. [64MiB]")
+@click.option("--why", is_flag=True, help="Say why each tensor differs: another order, format, scale, layer, or part.")
 @click.option("--map", "with_map", is_flag=True, help="Draw the errors of the worst tensor, block by block.")
 @click.option("--show", type=FILE, help="Save that picture: .svg or .html.")
 @device_option
 @follow_links_option
 def command(
-    a: str, b: str, tensors: tuple[str, ...], with_map: bool, show: str | None, follow_links: bool, **settings: Any
+    a: str,
+    b: str,
+    tensors: tuple[str, ...],
+    why: bool,
+    with_map: bool,
+    show: str | None,
+    follow_links: bool,
+    **settings: Any,
 ) -> Answer:
     """Compare two files or directories across number formats and layouts, tensor by tensor, by logical coordinates.
 
@@ -55,10 +63,13 @@ def command(
     Of two texts, tensors as ttnn prints them or layouts in any notation, it says what differs: shape, dtype, layout,
     memory, and whether each index has the same offset.
 
+    With --why, each difference is explained, if a reason holds for all elements. Of dumps that are numbered in the
+    order of a run, it says where the error jumps.
+
     Tensors on a mesh of devices are compared as a whole, or with --device what one of them holds.
     The exit status is 0 if all tensors are the same, and 1 if they are not.
     """
-    from ..conversion import diff
+    from ..conversion import diff, explain_difference
     from ..files import open_tensors
 
     a, b = read_text(a), read_text(b)
@@ -68,21 +79,17 @@ def command(
         return _diff_texts(a, b)
     if show is not None:
         check_output_path(show)
+    ours, theirs = open_tensors(a, follow_links), open_tensors(b, follow_links)
     with Progress("comparing", "elements") as progress:
-        comparison = diff(
-            open_tensors(a, follow_links),
-            open_tensors(b, follow_links),
-            tensors=tensors or None,
-            progress=progress.update,
-            **settings,
-        )
+        comparison = diff(ours, theirs, tensors=tensors or None, progress=progress.update, **settings)
+    reasons = explain_difference(ours, theirs, comparison=comparison) if why else []
     worst = comparison.worst
     if show is not None and worst is not None:
         save_picture(worst, show)
     status = ExitCode.OK if comparison.same else ExitCode.NO
     return Answer(
-        lambda: _format_answer(comparison, worst if with_map else None, show),
-        comparison.to_json() | {"show": show},
+        lambda: _format_answer(comparison, reasons, worst if with_map else None, show),
+        comparison.to_json() | {"show": show} | ({"why": [reason.to_json() for reason in reasons]} if why else {}),
         status,
     )
 
@@ -160,11 +167,18 @@ def _compare_layouts(a: LayoutLike | None, b: LayoutLike | None) -> tuple[bool |
     return False, f"different, first at {index_to_coordinate(first, extents)}: offsets {a(first)} and {b(first)}"
 
 
-def _format_answer(comparison: Comparison, drawn: TensorComparison | None, show: str | None) -> str:
+def _format_answer(
+    comparison: Comparison, reasons: list[DifferenceReason], drawn: TensorComparison | None, show: str | None
+) -> str:
     summary, _, details = comparison.text(table_width()).partition("\n\n")
     heading, _, table = summary.partition("\n")
     parts = [click.style(heading, fg="green" if comparison.same else "red", bold=True), table]
     parts += ["", wrap_lines(details)] if details else []
+    if reasons:
+        width = max(len(reason.name) for reason in reasons)
+        parts += ["", *[wrap_lines(f"{reason.name:<{width}}  {reason}") for reason in reasons]]
+    elif any(tensor.unequal for tensor in comparison):
+        parts += ["", "--why tells the reason for each, if one holds for all elements"]
     if drawn is not None and drawn.unequal:
         from ..views import scene_of, to_text
 

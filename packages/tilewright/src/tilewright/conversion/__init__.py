@@ -15,6 +15,7 @@ from .cache_folder import (
     retarget_cache,
 )
 from .comparison import Comparison, Difference, HiddenError, TensorComparison, Tolerance
+from .explained_difference import DifferenceReason, explain_difference
 from .model_capacity import Capacity, Demand, capacity, list_machines, solve_precision
 from .plan import ConversionItem, ConversionPlan, ItemExplanation, Piece, format_box, plan_conversion
 from .recipe import Optimizations, Recipe, recipe_names
@@ -34,6 +35,7 @@ __all__ = [
     "Demand",
     "DescriptionComparison",
     "Difference",
+    "DifferenceReason",
     "HiddenError",
     "Optimizations",
     "ProgressEvent",
@@ -48,6 +50,7 @@ __all__ = [
     "check_cache",
     "convert",
     "diff",
+    "explain_difference",
     "fit",
     "list_machines",
     "plan_cache",

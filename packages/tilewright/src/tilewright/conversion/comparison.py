@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from math import prod, sqrt
+from itertools import pairwise
+from math import inf, prod, sqrt
 from typing import Any
 
 import numpy as np
@@ -643,6 +645,15 @@ class TensorComparison(Drawable):
         return f"<TensorComparison {self.name!r}: {summary}>"
 
 
+_FEWEST_DUMPS = 3
+_JUMP = 10.0  # times the error of what was before
+
+
+def _split(name: str) -> list[str]:
+    """Return the numbers and the texts between them of a name, alternately."""
+    return re.split(r"(\d+)", name)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Comparison(Drawable):
     """How the tensors of two files differ, and which exist in only one of them.
@@ -680,6 +691,29 @@ class Comparison(Drawable):
         """
         return max(self.tensors, key=lambda one: (not one.same, bool(one.problem), one.relative_rms), default=None)
 
+    def find_jump(self) -> tuple[TensorComparison, TensorComparison] | None:
+        """Return the tensor before which the error jumps, and that one, for dumps in the order of their numbers.
+
+        It is where the share of the error first exceeds ten times all before it, and most.
+
+        >>> from tilewright.conversion import diff
+        >>> a = {f"layer{k}": np.linspace(1, 2, 9) for k in range(12)}
+        >>> b = {name: x * (1.001 if name != "layer10" else 1.2) for name, x in a.items()}
+        >>> [tensor.name for tensor in diff(a, b).find_jump()]
+        ['layer9', 'layer10']
+        """
+        numbered = [one for one in self.tensors if not one.problem and len(_split(one.name)) > 1]
+        if len(numbered) < _FEWEST_DUMPS:
+            return None
+        ordered = sorted(numbered, key=lambda one: [int(part) if part.isdigit() else part for part in _split(one.name)])
+        largest, best, found = 0.0, _JUMP, None
+        for before, tensor in pairwise(ordered):
+            largest = max(largest, before.relative_rms)
+            ratio = tensor.relative_rms / largest if largest else inf if tensor.relative_rms else 0.0
+            if ratio > best:
+                best, found = ratio, (before, tensor)
+        return found
+
     def __getitem__(self, name: str) -> TensorComparison:
         for tensor in self.tensors:
             if tensor.name == name:
@@ -694,10 +728,12 @@ class Comparison(Drawable):
 
         >>> from tilewright.conversion import diff
         >>> sorted(diff(np.zeros(3), np.ones(3)).to_json())
-        ['a', 'b', 'only_a', 'only_b', 'same', 'tensors', 'tolerance']
+        ['a', 'b', 'jump', 'only_a', 'only_b', 'same', 'tensors', 'tolerance']
         """
         result = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {**result, "tensors": [tensor.to_json() for tensor in self.tensors], "same": self.same}
+        jump = self.find_jump()
+        tensors = [tensor.to_json() for tensor in self.tensors]
+        return {**result, "tensors": tensors, "same": self.same, "jump": None if jump is None else jump[1].name}
 
     def table(self, width: int | None = None) -> str:
         """Return a table with a line per tensor; names are shortened to fit `width`, if it is given.
@@ -736,6 +772,9 @@ class Comparison(Drawable):
         worst = self.worst
         detail = "" if worst is None or not (worst.unequal or worst.problem) else f"\n\n{worst}"
         notes = "".join([f"\nnote: {note}" for note in self.notes()])
+        if (jump := self.find_jump()) is not None:
+            before, at = [f"{one.pcc or 0:.6f} and {one.max_abs:.4g}" for one in jump]
+            notes += f"\nthe error jumps at {jump[1].name}: PCC and largest error {before} before, {at} there"
         return f"{heading}{others}\n{self.table(width)}{notes}{detail}"
 
     def notes(self) -> list[str]:

@@ -18,10 +18,13 @@ import numpy as np
 
 from .._text import format_extents
 from ..copying import Assembly
+from ..files import QuantizedTensor
 from ..formats import Format, format_of, scalar_format_of
 from ..layout import Box
-from .comparison import FORMAT_PRECISION
+from ..memory import from_bytes, to_bytes
+from .comparison import FORMAT_PRECISION, Comparison
 from .orders import Values, divisors, find_order, hash_rows
+from .signatures import Signature, sign_tensor
 from .tensor_diff import ComparedTensor, collect_tensors, diff
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
@@ -31,6 +34,7 @@ _DIGITS = (0, 1, 2, 3, 4, 6)  # of constants and factors that people choose
 _RELATED = 0.5  # the least correlation of tensors that have something in common
 _MOST_SHIFTS = 1000
 _SAMPLE = 4096  # elements that most wrong relations fail for
+_QUANTIZED_BLOCK = 32  # elements that share a scale, in most types of quantised files
 _WINDOW = 16  # elements that are the same after a shift
 _BLOCKS = (128, 64, 32, 16)  # columns or rows that share a scale
 _NUMBER = re.compile(r"\d+")
@@ -86,6 +90,9 @@ class DifferenceReason:
         return self.words
 
 
+Steps: TypeAlias = tuple[str, Array]
+
+
 @dataclass(frozen=True)
 class Relation:
     """Values of A made those of B: the `kind`, the `words`, both arrays, and how far equal elements may be `apart`."""
@@ -123,24 +130,26 @@ def _round(values: Array, name: str) -> Array:
     return rounded
 
 
-def list_relations(a: Array, b: Array, formats: tuple[Format, Format], steps: Array | None) -> Iterator[Relation]:
+def list_relations(
+    a: Array, b: Array, formats: tuple[Format, Format], steps: Steps | None = None
+) -> Iterator[Relation]:
     """Yield the relations that may hold between the values of two tensors, the simplest first.
 
     Args:
         a: the values of A.
         b: the values of B, of the same type.
         formats: the formats that hold them.
-        steps: the distance to the next number of b, for block formats.
+        steps: the format of blocks of one side, and the distance to the next number of each element.
 
     >>> f32 = format_of("float32")
-    >>> [each.words for each in list_relations(np.float32([1, 2, 4]), np.float32([2, 4, 8]), (f32, f32), None)]
+    >>> [each.words for each in list_relations(np.float32([1, 2, 4]), np.float32([2, 4, 8]), (f32, f32))]
     ['', 'times 2', 'times -2']
     """
     yield Relation("order", "", a, b)
     if a.dtype.kind != "f":
         return
     if steps is not None:
-        yield Relation("rounding", f"within a step of {formats[1]}", a, b, steps)
+        yield Relation("rounding", f"within the steps of {steps[0]}", a, b, steps[1])
     for name in dict.fromkeys([*[each.name for each in formats if each.name in FORMAT_PRECISION], *_NARROW]):
         exact = [_is_exact(side.reshape(-1)[:: max(1, side.size // _SAMPLE)], name) for side in (a, b)]
         if exact == [False, True] and _is_exact(b, name):
@@ -341,6 +350,26 @@ class _Side:
         self.stored = np.asarray(self.tensor.read(whole))
         self.format = self.tensor.format or format_of(self.stored.dtype)
         self.steps = self.tensor.step_sizes(whole)
+        self.kind = str(self.format)
+        if isinstance(self.tensor.source, QuantizedTensor):
+            self.kind = self.tensor.source.kind
+            self.steps = _largest_gaps(np.asarray(self.stored, np.float32))
+
+    def pack(self, values: Array) -> Array | None:
+        """Return values after packing to the format of the tensor, if that is one of blocks."""
+        spec = self.tensor.spec
+        if spec is None or not spec.dtype.has_blocks or values.shape != spec.shape.logical:
+            return None
+        return from_bytes(to_bytes(values, spec), spec)
+
+
+def _largest_gaps(values: Array) -> Array | None:
+    """Return for each element of a quantised tensor the largest gap between neighbouring values of its block."""
+    if not values.size or values.shape[-1] % _QUANTIZED_BLOCK:
+        return None
+    blocks = np.sort(values.reshape(-1, _QUANTIZED_BLOCK), axis=1)
+    gaps: Array = np.repeat(np.diff(blocks, axis=1).max(axis=1), _QUANTIZED_BLOCK).reshape(values.shape)
+    return gaps
 
 
 def _explain_pair(one: _Side, other: _Side, source: str) -> DifferenceReason | None:
@@ -350,7 +379,10 @@ def _explain_pair(one: _Side, other: _Side, source: str) -> DifferenceReason | N
     if b.size > 1 and (b == b.flat[0]).all():
         words = f"all {b.flat[0]:g}, and A is {f'all {a.flat[0]:g}' if (a == a.flat[0]).all() else 'not'}"
         return DifferenceReason("", "constant", words, source, count=b.size)
-    relations = list(list_relations(a, b, formats, other.steps))
+    steps = None if other.steps is None else (other.kind, other.steps)
+    relations = list(list_relations(a, b, formats, steps))
+    if steps is not None and a.shape == b.shape and (packed := other.pack(a)) is not None:
+        relations.insert(1, Relation("rounding", f"rounded to {steps[0]}", packed, b))
     return (
         _explain_values(a, b, relations, source)
         or _explain_bits(one.stored, other.stored, formats, source)
@@ -361,7 +393,13 @@ def _explain_pair(one: _Side, other: _Side, source: str) -> DifferenceReason | N
     )
 
 
-def explain_difference(a: Any, b: Any, *, tensors: str | Iterable[str] | None = None) -> list[DifferenceReason]:
+def explain_difference(
+    a: Any,  # a path, or a tensor of any library, or several by name
+    b: Any,
+    *,
+    tensors: str | Iterable[str] | None = None,
+    comparison: Comparison | None = None,
+) -> list[DifferenceReason]:
     """Return why each tensor of B is another than that of A: the simplest reason that holds for all elements.
 
     Tensors that are equal are left out, and so are those in only one of the two. The tensors that are compared are in
@@ -370,6 +408,7 @@ def explain_difference(a: Any, b: Any, *, tensors: str | Iterable[str] | None = 
     Args:
         a, b: paths, arrays, tensors, also of a dialect, or mappings of names to them.
         tensors: names or patterns of the tensors to explain; by default all that differ.
+        comparison: the result of `diff`, if it is there already.
 
     >>> a = np.random.default_rng(0).standard_normal((64, 8)).astype(np.float32)
     >>> pairs = a.reshape(2, 2, 16, 8).transpose(0, 2, 1, 3).reshape(64, 8)
@@ -379,13 +418,14 @@ def explain_difference(a: Any, b: Any, *, tensors: str | Iterable[str] | None = 
     norm - A minus 1
     """
     with np.errstate(all="ignore"):
-        return list(_explain(a, b, tensors))
+        compared = diff(a, b, tensors=tensors) if comparison is None else comparison
+        return list(_explain(compared, collect_tensors(a), collect_tensors(b)))
 
 
-def _explain(a: Any, b: Any, tensors: str | Iterable[str] | None) -> Iterator[DifferenceReason]:
+def _explain(
+    comparison: Comparison, ours: dict[str, ComparedTensor], theirs: dict[str, ComparedTensor]
+) -> Iterator[DifferenceReason]:
     """Yield the reason for each tensor that differs."""
-    comparison = diff(a, b, tensors=tensors)
-    ours, theirs = collect_tensors(a), collect_tensors(b)
     if len(ours) == len(theirs) == 1:
         theirs = {next(iter(ours)): next(iter(theirs.values()))}
     others = _Others(ours, theirs)
@@ -427,15 +467,15 @@ class _Others:
         self.tensors, self.theirs = tensors, theirs
 
     @cached_property
-    def _names(self) -> dict[Fingerprint, list[str]]:
-        names: dict[Fingerprint, list[str]] = {}
+    def _names(self) -> dict[tuple[int, int], list[str]]:
+        names: dict[tuple[int, int], list[str]] = {}
         for name, tensor in self.tensors.items():
-            names.setdefault(_fingerprint(_Side(tensor).stored), []).append(name)
+            names.setdefault(sign_tensor(tensor).key, []).append(name)
         return names
 
     def explain(self, other: _Side, name: str) -> DifferenceReason | None:
         """Return which other tensor of A a tensor of B is made of."""
-        for source in self._names.get(_fingerprint(other.stored), []):
+        for source in self._names.get(Signature.of(other.stored).key, []):
             if source == name:
                 continue
             one = _Side(self.tensors[source])
@@ -456,14 +496,4 @@ class _Others:
 
     def _is_made_of(self, name: str, source: str) -> bool:
         """Return whether a tensor of B has the elements of a source in A."""
-        return source in self._names.get(_fingerprint(_Side(self.theirs[name]).stored), [])
-
-
-Fingerprint: TypeAlias = tuple[int, int]
-
-
-def _fingerprint(values: Array) -> Fingerprint:
-    """Return the number of elements, and a sum over them that does not depend on their order or wider format."""
-    whole = values.reshape(-1)
-    rounded = whole if whole.dtype.kind in "iub" else _bits(_round(whole.astype(np.float32), "bfloat16"))
-    return whole.size, int(hash_rows(np.ascontiguousarray(rounded)[:, None].view(f"u{rounded.itemsize}")).sum())
+        return source in self._names.get(sign_tensor(self.theirs[name]).key, [])

@@ -27,6 +27,7 @@ _SAMPLE = 256  # elements that most wrong orders differ in
 _MAX_STEPS = 4000  # of a search for strides
 _MAX_DIMENSIONS = 4  # of which all orders are tried
 _MAX_BLOCKS = 1 << 12  # of rows that were moved together
+_DIRECTIONS = 4  # that tell rows apart which are only close to each other
 _CHUNK = 1 << 20  # elements that are hashed at a time
 _TILE, _FACE = 32, 16
 
@@ -309,14 +310,29 @@ def find_order(
         extents, strides = ([str(pair[k]) for pair in reversed(modes)] for k in (0, 1))
         order = _with_shape(order_with_strides(source, shape, modes), target)
         return f"in the order ({','.join(extents)}):({','.join(strides)})", order
-    if shape != target or values.apart is not None:
+    if shape != target:
         return None
     for axis in range(len(shape)):
         sides = [np.moveaxis(side.reshape(shape), axis, 0).reshape(shape[axis], -1) for side in (values.a, values.b)]
-        moved = find_moved_rows(*[side.view(f"u{side.itemsize}") for side in sides])
+        if values.apart is None:
+            moved = find_moved_rows(*[side.view(f"u{side.itemsize}") for side in sides])
+        else:
+            apart = np.moveaxis(values.apart.reshape(shape), axis, 0).reshape(shape[axis], -1)
+            moved = _find_close_rows(sides[0], sides[1], apart)
         if moved is not None:
             return join_moved_rows(Assembly.of(source, shape), moved, axis)
     return None
+
+
+def _find_close_rows(ours: Array, theirs: Array, apart: Array) -> NDArray[np.int64] | None:
+    """Return which row of one matrix each row of the other is close to, within distances; None unless all have one."""
+    if not 1 < len(ours) <= _MAX_BLOCKS:
+        return None
+    directions = np.random.default_rng(0).standard_normal((ours.shape[1], _DIRECTIONS))
+    here, there = ours @ directions, theirs @ directions
+    moved: NDArray[np.int64] = np.array([np.abs(here - row).sum(axis=1).argmin() for row in there], dtype=np.int64)
+    is_close = len(set(moved.tolist())) == len(ours) and bool((np.abs(ours[moved] - theirs) <= apart).all())
+    return moved if is_close else None
 
 
 def _with_shape(order: Assembly, target: tuple[int, ...]) -> Assembly:
