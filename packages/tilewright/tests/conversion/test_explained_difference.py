@@ -44,6 +44,11 @@ def tiles_of(matrix, faces=True):
     return cut.transpose(0, 3, 1, 4, 2, 5).reshape(matrix.shape)
 
 
+def untiled(tiles):
+    rows, columns = tiles.shape
+    return tiles.reshape(rows // 32, columns // 32, 2, 2, 16, 16).transpose(0, 2, 4, 1, 3, 5).reshape(tiles.shape)
+
+
 def grouped(weight):  # queries, keys and values of each group together, as Megatron has them
     q, k, v = weight[:128], weight[128:160], weight[160:]
     parts = [part for g in range(4) for part in (q[32 * g : 32 * g + 32], k[8 * g : 8 * g + 8], v[8 * g : 8 * g + 8])]
@@ -66,9 +71,16 @@ CASES = [
     ("no faces", W, tiles_of(W, faces=False), "order", "in tiles without faces instead of row by row"),
     ("faces ignored", tiles_of(W, faces=False), tiles_of(W), "order", "tiles with faces instead of in tiles without"),
     ("untilized", tiles_of(W), W, "order", "row by row instead of in tiles with faces"),
+    (
+        "read with faces",
+        W,
+        untiled(tiles_of(W, faces=False)),
+        "order",
+        "A written in tiles without faces and read as if",
+    ),
     ("any strides", W, W.reshape(4, 48, 8, 16).transpose(3, 1, 0, 2).reshape(W.shape), "order", "in the order ("),
     ("experts transposed", EXPERTS, EXPERTS.transpose(0, 2, 1), "order", "dimensions in the order (0, 2, 1)"),
-    ("experts moved", EXPERTS, EXPERTS[[1, 0, *range(2, 8)]], "order", "rows in 3 other blocks: 1:2, 0:1, 2:8"),
+    ("experts moved", EXPERTS, EXPERTS[[1, 0, *range(2, 8)]], "order", "dimension 0 in 3 other blocks: 1:2, 0:1, 2:8"),
     ("shards exchanged", W, np.roll(W, 96, 0), "order", "with the halves of its rows exchanged"),
     ("columns exchanged", W, np.roll(W, 64, 1), "order", "with the halves of its columns exchanged"),
     ("grouped heads", W, grouped(W), "order", "with its rows in 12 other blocks: 0:32, 128:136, 160:168, 32:64 and 8"),
@@ -107,7 +119,7 @@ CASES = [
     ("shift", W, np.append(np.zeros(3, np.float32), W)[: W.size].reshape(W.shape), "shift", "3 elements later"),
     ("early", W, np.append(W, np.zeros(3, np.float32))[3:].reshape(W.shape), "shift", "3 elements earlier"),
     ("placeholder", W, np.zeros_like(W), "constant", "B is all 0, and A is not"),
-    ("some rows", W, np.where(np.arange(192)[:, None] // 3 == 4, W + 1, W), "close", "but for 3 of 192 rows: 12:15"),
+    ("some rows", W, np.where(np.arange(192)[:, None] // 3 == 4, W + 1, W), "close", "but for rows 12:15 (3 of 192)"),
     ("noise", W, W + 0.01 * floats(192, 128), "close", "for no reason that was found"),
     ("unrelated", W, floats(192, 128), "unrelated", "B is unrelated to A"),
     ("unrelated norms", bfloat16(NORM), bfloat16(1 + 0.1 * floats(512)), "unrelated", "B is unrelated to A"),

@@ -177,7 +177,7 @@ def _format_answer(
     if reasons:
         width = max(len(reason.name) for reason in reasons)
         parts += ["", *[wrap_lines(f"{reason.name:<{width}}  {reason}") for reason in reasons]]
-    elif any(tensor.unequal for tensor in comparison):
+    elif any(not tensor.same for tensor in comparison):
         parts += ["", "--why tells the reason for each, if one holds for all elements"]
     if drawn is not None and drawn.unequal:
         from ..views import scene_of, to_text

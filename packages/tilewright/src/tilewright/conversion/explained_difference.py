@@ -23,7 +23,7 @@ from ..formats import Format, format_of, scalar_format_of
 from ..layout import Box
 from ..memory import from_bytes, to_bytes
 from .comparison import FORMAT_PRECISION, Comparison
-from .orders import Values, divisors, find_order, hash_rows
+from .orders import Values, divisors, find_order, hash_rows, name_axis
 from .signatures import Signature, sign_tensor
 from .tensor_diff import ComparedTensor, collect_tensors, diff
 
@@ -34,6 +34,7 @@ _DIGITS = (0, 1, 2, 3, 4, 6)  # of constants and factors that people choose
 _RELATED = 0.5  # the least correlation of tensors that have something in common
 _MOST_SHIFTS = 1000
 _SAMPLE = 4096  # elements that most wrong relations fail for
+_MOST_PLAIN = 0.5  # of the scales may be 0 or 1: otherwise elements differ in some places
 _QUANTIZED_BLOCK = 32  # elements that share a scale, in most types of quantised files
 _WINDOW = 16  # elements that are the same after a shift
 _BLOCKS = (128, 64, 32, 16)  # columns or rows that share a scale
@@ -246,8 +247,9 @@ def _explain_scales(a: Array, b: Array, source: str) -> DifferenceReason | None:
             )
         scale = np.where(at > 0, scale, 0.0)
         fits = np.abs(cut[0] * scale - cut[1]) <= 2.0**-7 * np.abs(cut[1]) + 2.0**-14 * np.abs(scale * at)
-        if fits.all() and (np.count_nonzero(cut[0]) > 2 * scale.size):
-            low, high = scale[at > 0].min(), scale[at > 0].max()
+        used = scale[at > 0]
+        if fits.all() and np.count_nonzero(cut[0]) > 2 * scale.size and np.mean(np.isin(used, (0, 1))) < _MOST_PLAIN:
+            low, high = used.min(), used.max()
             words = f"A times a factor for each {what}, {low:.4g} to {high:.4g} (scales of a quantised tensor)"
             return DifferenceReason("", "factor", words, source, count=b.size)
     return None
@@ -305,8 +307,7 @@ def _find_slice(ours: Array, theirs: Array, axis: int, name: str) -> tuple[str, 
     first = hash_rows(sides[1][:1])[0]
     for start in np.flatnonzero(hashes[: len(hashes) - count + 1] == first)[:_MOST_SHIFTS].tolist():
         if np.array_equal(sides[0][start : start + count], sides[1]):
-            rows = "rows" if axis == 0 else "columns" if axis == ours.ndim - 1 else f"dimension {axis}"
-            return "part", f"{rows} {start}:{start + count} of {name}"
+            return "part", f"{name_axis(axis, ours.ndim)} {start}:{start + count} of {name}"
     return None
 
 
@@ -340,7 +341,7 @@ def _explain_shift(relations: list[Relation], source: str) -> DifferenceReason |
 
 
 @dataclass
-class _Side:
+class _LoadedTensor:
     """A tensor in memory: its values as they are stored and as numbers, and its format."""
 
     tensor: ComparedTensor
@@ -372,9 +373,11 @@ def _largest_gaps(values: Array) -> Array | None:
     return gaps
 
 
-def _explain_pair(one: _Side, other: _Side, source: str) -> DifferenceReason | None:
+def _explain_pair(one: _LoadedTensor, other: _LoadedTensor, source: str) -> DifferenceReason | None:
     """Return why one tensor is another than the other, or None."""
     a, b = _as_numbers(one.stored, other.stored)
+    if not min(a.size, b.size):
+        return None
     formats = one.format, other.format
     if b.size > 1 and (b == b.flat[0]).all():
         words = f"all {b.flat[0]:g}, and A is {f'all {a.flat[0]:g}' if (a == a.flat[0]).all() else 'not'}"
@@ -414,8 +417,8 @@ def explain_difference(
     >>> pairs = a.reshape(2, 2, 16, 8).transpose(0, 2, 1, 3).reshape(64, 8)
     >>> for reason in explain_difference({"q": a, "norm": a[0]}, {"q": pairs, "norm": a[0] - 1}):
     ...     print(reason.name, "-", reason)
-    q - A with the rows of 2 heads of 32 in pairs, one of each half (rope: halves made pairs)
-    norm - A minus 1
+    q - B is A with the rows of 2 heads of 32 in pairs, one of each half (rope: halves made pairs)
+    norm - B is A minus 1
     """
     with np.errstate(all="ignore"):
         compared = diff(a, b, tensors=tensors) if comparison is None else comparison
@@ -433,7 +436,7 @@ def _explain(
         if compared.same:
             continue
         name = compared.name
-        one, other = _Side(ours[name]), _Side(theirs[name])
+        one, other = _LoadedTensor(ours[name]), _LoadedTensor(theirs[name])
         reason = _explain_pair(one, other, name) or others.explain(other, name) or _explain_places(one, other)
         if reason is None:
             pcc = compared.pcc
@@ -443,21 +446,24 @@ def _explain(
         yield replace(reason, name=name, words=f"B is {reason.words}")
 
 
-def _explain_places(one: _Side, other: _Side) -> DifferenceReason | None:
-    """Return the rows or columns in which a tensor is another, if they are less than half of them."""
+def _explain_places(one: _LoadedTensor, other: _LoadedTensor) -> DifferenceReason | None:
+    """Return the rows and columns in which a tensor is another, if one of them is less than half."""
     if one.stored.shape != other.stored.shape or one.stored.ndim < 1:
         return None
     a, b = [_bits(side) for side in _as_numbers(one.stored, other.stored)]
-    unequal = a != b
-    for axis, name in ((0, "rows" if a.ndim > 1 else "elements"), (a.ndim - 1, "columns")):
-        at = np.flatnonzero(unequal.any(axis=tuple([d for d in range(a.ndim) if d != axis])))
-        if 2 * len(at) < a.shape[axis]:
-            edges = np.flatnonzero(np.diff(at) > 1) + 1
-            runs = [f"{part[0]}:{part[-1] + 1}" for part in np.split(at, edges)]
+    unequal = (a != b).reshape(-1, a.shape[-1])
+    if a.ndim == 1:
+        unequal = unequal.T
+    places, least = [], 1.0
+    for axis, name in enumerate(("rows" if a.ndim > 1 else "elements", "columns")):
+        at, total = np.flatnonzero(unequal.any(axis=1 - axis)), unequal.shape[axis]
+        if len(at) < total:
+            runs = [f"{run[0]}:{run[-1] + 1}" for run in np.split(at, np.flatnonzero(np.diff(at) > 1) + 1)]
             more = f" and {len(runs) - 4} more" if len(runs) > 4 else ""
-            words = f"A but for {len(at)} of {a.shape[axis]} {name}: {', '.join(runs[:4])}{more}"
-            return DifferenceReason("", "close", words, count=b.size)
-    return None
+            places.append(f"{name} {', '.join(runs[:4])}{more} ({len(at)} of {total})")
+            least = min(least, len(at) / total)
+    words = f"A but for {' in '.join(places)}"
+    return DifferenceReason("", "close", words, count=b.size) if least < _MOST_PLAIN else None
 
 
 class _Others:
@@ -473,12 +479,12 @@ class _Others:
             names.setdefault(sign_tensor(tensor).key, []).append(name)
         return names
 
-    def explain(self, other: _Side, name: str) -> DifferenceReason | None:
+    def explain(self, other: _LoadedTensor, name: str) -> DifferenceReason | None:
         """Return which other tensor of A a tensor of B is made of."""
         for source in self._names.get(Signature.of(other.stored).key, []):
             if source == name:
                 continue
-            one = _Side(self.tensors[source])
+            one = _LoadedTensor(self.tensors[source])
             is_equal = one.stored.shape == other.stored.shape and _is_same(
                 Relation("", "", *_as_numbers(one.stored, other.stored))
             )

@@ -118,9 +118,9 @@ def named_orders(source: str, shape: tuple[int, ...]) -> Iterator[tuple[str, Ass
     turned = [("", whole)]
     long = [d for d, n in enumerate(shape) if n > 1]
     if 1 < len(long) <= _MAX_DIMENSIONS:
-        for order in permutations(long):
-            if list(order) != long:
-                axes = tuple(order[long.index(d)] if d in long else d for d in range(len(shape)))
+        for places in permutations(long):
+            if list(places) != long:
+                axes = tuple([places[long.index(d)] if d in long else d for d in range(len(shape))])
                 swapped = "transposed" if len(long) == 2 else f"with dimensions in the order {axes}"
                 turned.append((swapped, whole.transpose(axes)))
                 yield turned[-1]
@@ -169,11 +169,21 @@ def _tile_orders(tensor: Assembly) -> Iterator[tuple[str, Assembly]]:
     if len(shape) < 2 or shape[-1] % _TILE or prod(shape[:-1]) % _TILE:
         return
     extents = (prod(shape[:-1]) // _TILE, _TILE // _FACE, _FACE, shape[-1] // _TILE, _TILE // _FACE, _FACE)
-    for ours, stored in _MATRIX_ORDERS.items():
-        for theirs, wanted in _MATRIX_ORDERS.items():
-            if ours != theirs:
-                cut = tensor.reshape(*[extents[k] for k in stored])
-                yield f"with its elements {theirs} instead of {ours}", cut.transpose([stored.index(k) for k in wanted])
+    pairs = [(ours, theirs) for ours in _MATRIX_ORDERS for theirs in _MATRIX_ORDERS if ours != theirs]
+    for ours, theirs in pairs:
+        stored, wanted = _MATRIX_ORDERS[ours], _MATRIX_ORDERS[theirs]
+        cut = tensor.reshape(*[extents[k] for k in stored])
+        yield f"with its elements {theirs} instead of {ours}", cut.transpose([stored.index(k) for k in wanted])
+    for ours, theirs in pairs:
+        stored, wanted = _MATRIX_ORDERS[ours], _MATRIX_ORDERS[theirs]
+        try:
+            written = tensor.reshape(*extents).transpose(stored).reshape(*[extents[k] for k in wanted])
+        except LayoutError:  # tiles of one order are not tiles of the other
+            continue
+        yield (
+            f"written {ours} and read as if {theirs}",
+            written.transpose([wanted.index(k) for k in range(len(wanted))]),
+        )
 
 
 # Strides, read off the elements.
@@ -205,8 +215,9 @@ def find_strides(values: Values) -> Modes | None:
                 if run == first:
                     at = np.arange(first, end, dtype=np.int64)[:, None]
                     theirs = at * block + np.arange(len(inside), dtype=np.int64)
-                    good = values.same(values.a[at * stride + inside], theirs).all(axis=1)
-                    run += len(good) if good.all() else int(good.argmin())
+                    good = values.same(values.a[at * stride + inside], theirs)
+                    wrong = np.flatnonzero(~good.reshape(end - first, -1).all(axis=1))
+                    run += int(wrong[0]) if len(wrong) else end - first
             for extent in reversed([k for k in extents if 1 < k <= run and (count // block) % k == 0]):
                 found = search([(extent, stride), *modes], block * extent)
                 if found is not None:
@@ -270,6 +281,16 @@ def find_moved_rows(ours: Array, theirs: Array) -> NDArray[np.int64] | None:
     return moved if all(np.array_equal(ours[moved[k]], theirs[k]) for k in range(len(theirs))) else None
 
 
+def name_axis(axis: int, rank: int) -> str:
+    """Return the name of an `axis` of a tensor with `rank` dimensions.
+
+    >>> name_axis(0, 1), name_axis(0, 2), name_axis(2, 3), name_axis(0, 3)
+    ('elements', 'rows', 'columns', 'dimension 0')
+    """
+    names = {rank - 2: "rows", rank - 1: "columns" if rank > 1 else "elements"}
+    return names.get(axis, f"dimension {axis}")
+
+
 def join_moved_rows(tensor: Assembly, moved: Array, axis: int = 0) -> tuple[str, Assembly] | None:
     """Return the rows of a tensor along an `axis` in another order, by blocks that moved together; None if too many.
 
@@ -281,7 +302,9 @@ def join_moved_rows(tensor: Assembly, moved: Array, axis: int = 0) -> tuple[str,
     if len(blocks) > _MAX_BLOCKS:
         return None
     order = join([tensor.slice(first, last, axis) for first, last in blocks], axis)
-    name = "rows" if axis == 0 else "columns" if axis == len(tensor.shape) - 1 else f"dimension {axis}"
+    name = name_axis(axis, len(tensor.shape))
+    if len(blocks) == len(moved) > 1 and (np.diff(moved) == -1).all():
+        return f"with its {name} in reverse", order
     if len(blocks) == 2:
         halves = f"with the halves of its {name} exchanged"
         return halves if 2 * edges[1] == edges[2] else f"with its {name} moved on by {edges[1]}, cyclically", order
