@@ -314,7 +314,7 @@ class Allocator(Drawable):
         return self._record(region, buffer_type, address, size, spec)
 
     def _occupied_by_shards(self, buffer_type: BufferType, spec: TensorSpec | None) -> set[_Range]:
-        """Return the ranges of shards with own addresses: on all cores, or for range lockstep on the cores of `spec`."""
+        """Return the ranges of shards with own addresses: on all cores, or for range lockstep on those of `spec`."""
         if buffer_type is not BufferType.L1:
             return set()
         chosen = self._own_ranges
