@@ -157,7 +157,7 @@ def replace_mode(spec, mode):
 
 
 def test_per_core_needs_a_hybrid_allocator():
-    with pytest.raises(MemoryConfigError, match="hybrid=True, or to ttnn TT_METAL_ALLOCATOR_MODE_HYBRID=1"):
+    with pytest.raises(MemoryConfigError, match=r"hybrid=True \(ttnn: TT_METAL_ALLOCATOR_MODE_HYBRID=1"):
         Allocator("wormhole_n150").allocate(rows((2, 1), 32))
     assert Allocator("wormhole_n150").allocate(rows((2, 1), 32, "range_lockstep")).address == TOP - ALIGNED
 

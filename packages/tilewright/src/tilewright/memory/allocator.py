@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 
 _Range: TypeAlias = "tuple[int, int]"  # from an address to the one after the last
+_HYBRID_VARIABLE = "TT_METAL_ALLOCATOR_MODE_HYBRID"  # of ttnn
 EMPTY_ADDRESS = 0  # the address of a tensor without elements
 TRACE_ALIGNMENT = 8192  # bytes; the trace region of a bank is a multiple of this
 
@@ -81,10 +82,7 @@ class Allocation:
         1024
         """
         if self.shard_addresses:
-            raise MemoryConfigError(
-                f"{self.spec} has no single address, since each core's shard is allocated on its own; use the address"
-                " on a core, or allocate it in lockstep"
-            )
+            raise MemoryConfigError(f"{self.spec} has no single address; use shard_addresses, or lockstep")
         return self.address
 
     def pages(self) -> PageTable:
@@ -99,9 +97,9 @@ class Allocation:
         table = self.spec.pages(self.address)
         if not self.shard_addresses:
             return table
-        start = np.zeros(self.spec.known_chip.banks(self.buffer_type), dtype=np.int64)
-        for core, address in self.shard_addresses:
-            start[self.spec.known_chip.bank_of(core, self.buffer_type)] = address
+        chip, starts = self.spec.known_chip, dict(self.shard_addresses)
+        start = np.zeros(chip.banks(self.buffer_type), dtype=np.int64)
+        start[list(chip.banks_of(starts, self.buffer_type))] = list(starts.values())
         return replace(table, address=table.address - self.address + start[table.bank])
 
 
@@ -325,10 +323,7 @@ class Allocator(Drawable):
     def _allocate_per_core(self, spec: TensorSpec, size: int) -> Allocation:
         """Return the block of a tensor of which each core's shard is allocated on its own, core after core."""
         if not self.hybrid:
-            raise MemoryConfigError(
-                f"{spec} is allocated per core, which needs a hybrid allocator; pass hybrid=True, or to ttnn"
-                " TT_METAL_ALLOCATOR_MODE_HYBRID=1"
-            )
+            raise MemoryConfigError(f"{spec} needs a hybrid allocator; pass hybrid=True (ttnn: {_HYBRID_VARIABLE}=1)")
         # rounded up less than for each other
         lockstep = [
             (block.address, block.address + (block.spec.allocated_bytes if block.spec else block.size))
@@ -342,10 +337,8 @@ class Allocator(Drawable):
             address = own.find(size, lockstep)
             if address is None:
                 free = max([high - low for low, high in _subtract(own.blocks, lockstep)], default=0)
-                raise OutOfMemory(
-                    f"the shard on core {core} needs {size} bytes, but the largest free block of its L1 has {free}; use"
-                    " smaller shards, or other cores"
-                )
+                reason = f"the shard on core {core} needs {size} bytes, but the largest free block there has {free}"
+                raise OutOfMemory(f"{reason}; use smaller shards, or other cores")
             addresses.append((core, address))
         for core, address in addresses:  # all of them or none
             self._own_range(core).allocate_at(address, size)
@@ -449,7 +442,7 @@ class Allocator(Drawable):
 MIN_ROW_BYTES = 4  # of a row-major row, as device operations expect it
 MAX_ALTERNATIVES = 8
 FitRequest: TypeAlias = "TensorSpec | Mapping[str, Any]"  # a spec, or the arguments of one
-_HYBRID = "with shards allocated per core, ttnn needs TT_METAL_ALLOCATOR_MODE_HYBRID=1 before a device is opened"
+_HYBRID = f"with shards allocated per core, ttnn needs {_HYBRID_VARIABLE}=1 before a device is opened"
 CircularBuffers: TypeAlias = "int | Sequence[int] | Mapping[str, int]"
 # Smaller number formats to try, in order; block formats need tiles.
 SMALLER = {

@@ -237,10 +237,8 @@ def _json_data(value: object) -> object:
 
 
 ALLOCATION_FLAGS = ("per_core_allocation", "range_lockstep_allocation")
-MEMORY_CONFIG_FIELDS = (
-    *("memory_layout", "buffer_type", "shard_spec", "nd_shard_spec", "created_with_nd_shard_spec"),
-    *ALLOCATION_FLAGS,
-)
+_FIELDS = ("memory_layout", "buffer_type", "shard_spec", "nd_shard_spec", "created_with_nd_shard_spec")
+MEMORY_CONFIG_FIELDS = (*_FIELDS, *ALLOCATION_FLAGS)
 _READERS = (  # by a field that only this type has
     ("MemoryConfig", "memory_layout", memory_config_from_json),
     ("NdShardSpec", "shard_shape", nd_shard_spec_from_json),
