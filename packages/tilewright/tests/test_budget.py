@@ -16,7 +16,7 @@ MODULES = "(modules)"  # the files beside a distribution's packages
 # At most so many code lines and files in each package of each distribution.
 BUDGET = {
     "tilewright": {
-        "(modules)": (1090, 15),
+        "(modules)": (1200, 16),
         "analysis": (1580, 6),
         "cli": (3460, 21),
         "conversion": (7430, 18),
