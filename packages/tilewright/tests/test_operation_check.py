@@ -257,6 +257,7 @@ def test_several_tensors(device):
     assert failure(lambda a, b: [b, b], [first, second], [tensor(BLOCKS), tensor(DRAM)]).startswith(
         "result 1: the memory"
     )
+    assert "returned 2 results, expected 1" in failure(lambda a: (a, a), first, tensor(DRAM))
     assert "returned 1 result, expected 2" in failure(lambda a, b: a, [first, second], [tensor(DRAM)] * 2)
 
 

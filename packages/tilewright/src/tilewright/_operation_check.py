@@ -75,7 +75,8 @@ def check_operation(
     __tracebackhide__ = True  # pytest then shows the caller
     given, wanted = _as_list(inputs), [unwrap(tensor) for tensor in _as_list(expected)]
     found = run(*given)
-    if isinstance(found, tuple) and len(found) == 2 and len(wanted) == 1:
+    is_pair = isinstance(found, tuple) and len(found) == 2 and isinstance(found[1], (str, PathLike, list, dict))
+    if is_pair and len(wanted) == 1:
         found, trace = found
     results = _as_list(found)
     if len(results) != len(wanted):

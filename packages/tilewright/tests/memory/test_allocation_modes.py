@@ -210,13 +210,21 @@ def test_what_takes_one_address_refuses_tensors_without(tmp_path):
         device_address,
         lambda each: tw.explain(each, (0, 0)),
         tw.testing.expected_pages,
-        lambda each: tw.reshard(each.spec, each.spec.with_memory("dram")).run(each),
         lambda each: ttnn.Tensor.wrap(each).buffer_address(),
         lambda each: device.dump(tmp_path),
         lambda each: device.allocator.show(tmp_path / "memory.svg"),
     ):
         with pytest.raises(MemoryConfigError, match="no single address"):
             use(tensor)
+
+
+def test_reshards_do_not_begin_with_addresses_on_each_core():
+    spec, device = rows((2, 1), 32), Device("wormhole_n150", hybrid=True)
+    with pytest.raises(MemoryConfigError, match="move it over the host"):
+        tw.reshard(spec, spec.with_memory("dram"))
+    before = tw.tensor.Tensor.of(np.zeros((2, 32), np.uint8), "uint8").to_device(device)
+    with pytest.raises(MemoryConfigError, match="no single address"):
+        tw.reshard(spec.with_memory("dram"), spec).run(before)
 
 
 def test_ttnn_devices_are_hybrid_by_their_variable(monkeypatch):
