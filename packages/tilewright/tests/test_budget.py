@@ -16,7 +16,7 @@ MODULES = "(modules)"  # the files beside a distribution's packages
 # At most so many code lines and files in each package of each distribution.
 BUDGET = {
     "tilewright": {
-        "(modules)": (1200, 16),
+        "(modules)": (1230, 16),
         "analysis": (1580, 6),
         "cli": (3460, 21),
         "conversion": (7430, 18),
@@ -26,18 +26,18 @@ BUDGET = {
         "files": (5480, 18),
         "formats": (1530, 5),
         "layout": (3670, 14),
-        "memory": (3850, 15),
+        "memory": (3820, 15),
         "mojo": (3230, 15),
         "notation": (4460, 12),
         "tensor": (2440, 7),
         "tiling": (4500, 14),
-        "traffic": (2180, 10),
+        "traffic": (2190, 10),
         "ttl": (1320, 5),
         "ttnn": (3770, 13),
         "views": (4700, 18),
     },
     "tilewright_audit": {
-        "(modules)": (4020, 16),
+        "(modules)": (4030, 16),
     },
     "tilewright_gpu": {
         "(modules)": (1370, 6),
