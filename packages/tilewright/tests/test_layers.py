@@ -58,6 +58,7 @@ LAYERS = {
     },
     "work": {
         "conversion": "checkpoints converted, prepared, verified, checked and compared",
+        "_operation_check": "what operations leave on a device, page by page",
         "testing": "expected pages and assertions, for tests of operations",
     },
     "face": {

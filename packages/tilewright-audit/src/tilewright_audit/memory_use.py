@@ -13,7 +13,7 @@ import numpy as np
 from tilewright._text import count_of, format_bytes
 from tilewright.errors import MemoryConfigError, OutOfMemory, TilewrightError
 from tilewright.findings import Severity
-from tilewright.memory import Allocation, Allocator, BufferType, Chip, CoreCoord, TensorSpec, fit
+from tilewright.memory import Allocation, AllocationMode, Allocator, BufferType, Chip, CoreCoord, TensorSpec, fit
 
 from .buffers import CheckedBuffer
 from .findings import AuditFinding
@@ -373,10 +373,10 @@ def _find_neighbours(blocks: list[tuple[int, int, int]], block: tuple[int, int, 
 
 def _is_apart(one: CheckedBuffer, other: CheckedBuffer) -> bool:
     """Return whether two buffers are allocated core by core, on different cores."""
-    texts = [node.text("memory_config") for item in (one, other) for node in item.buffer.tensors[:1]]
-    if one.spec is None or other.spec is None or not any("per_core_allocation=1" in text for text in texts):
+    if one.spec is None or other.spec is None:
         return False
-    return one.spec.used_banks.isdisjoint(other.spec.used_banks)
+    modes = (one.spec.memory.allocation, other.spec.memory.allocation)
+    return AllocationMode.PER_CORE in modes and one.spec.used_banks.isdisjoint(other.spec.used_banks)
 
 
 def _outside_findings(one: CheckedBuffer, chip: Chip) -> Iterator[AuditFinding]:
@@ -412,6 +412,12 @@ def replay_addresses(checked: Sequence[CheckedBuffer], chip: Chip) -> Replay:
     0
     """
     replay = Replay()
+    own = [one for one in checked if one.spec is not None and one.spec.memory.allocation is AllocationMode.PER_CORE]
+    if own:
+        message = f"{own[0].buffer} is allocated per core, so that the addresses of this run are not predicted"
+        reason, remedy = "a report has the address of one core only", "ask fit for the address on each core"
+        replay.findings.append(own[0].finding("scope", message, None, None, reason, remedy, Severity.NOTE))
+        return replay
     allocators: dict[int, Allocator] = {}
     blocks: dict[int, Allocation] = {}
     for index, begins in _order_events(checked):

@@ -5,6 +5,7 @@ import json
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -12,6 +13,7 @@ from tests.cases import examples
 from tests.traffic.strategies import pairs
 
 import tilewright as tw
+from tilewright.testing import check_operation
 from tilewright_audit import audit_noc_trace
 
 from .noc_traces import KERNELS, events_of, place, spec_of
@@ -33,6 +35,22 @@ def test_recorded_kernels_are_clean(name, tmp_path):
     assert report.clean, str(report)
     assert report.counts["as_planned"] == report.counts["riscs"]
     assert report.counts["reads"] == KERNELS[name]["reads"]
+
+
+@pytest.mark.parametrize("name", ["1x2_BLOCK_TO_2x4_HEIGHT", "DRAM_TO_1x1_HEIGHT"])
+def test_operations_are_checked_with_their_requests(name):
+    kernel = KERNELS[name]
+    source, target = (
+        tw.Tensor.of(np.zeros(spec.shape.logical), spec.dtype, page_layout="tile", memory=spec.memory, chip=spec.chip)
+        for spec in (spec_of(kernel["source"]), spec_of(kernel["target"]))
+    )
+    before = source.to_device(tw.Device(source.spec.known_chip))
+    events = events_of(kernel)
+    checked = check_operation(lambda x: (x.to_device(x.device, target.memory), events), before, target)
+    assert checked.requests >= kernel["reads"]
+    assert not checked.unchecked
+    with pytest.raises(AssertionError, match="the requests of the NoC are not those of the plan"):
+        check_operation(lambda x: x.to_device(x.device, target.memory), before, target, trace=events[:2] + events[3:])
 
 
 @pytest.mark.parametrize("name", ["1x2_BLOCK_TO_2x4_HEIGHT", "DRAM_TO_1x1_HEIGHT"])

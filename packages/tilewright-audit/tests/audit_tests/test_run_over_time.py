@@ -68,6 +68,19 @@ def test_an_unexpected_address_is_a_note(tmp_path):
     assert [note.kind for note in report.notes].count("unexpected address") >= 1
 
 
+def test_addresses_on_each_core_are_not_predicted_from_one(tmp_path):
+    def scatter(report):
+        parts = json.dumps(report["graph"]).split("memory_layout=")
+        on, off = "per_core_allocation=1", "per_core_allocation=0"
+        sharded = [part.replace(off, on, 1) if "::HEIGHT_SHARDED" in part[:40] else part for part in parts]
+        report["graph"] = json.loads("memory_layout=".join(sharded))
+
+    report = audit_changed(tmp_path, "wormhole_n150.sharded_eltwise.normal.json", scatter)
+    note = next(note for note in report.notes if note.kind == "scope" and "per core" in note.message)
+    assert "not predicted" in note.message
+    assert not any(note.kind == "unexpected address" for note in report.notes)
+
+
 def test_places_of_some_pages_are_those_of_the_table():
     memories = [
         "l1", "dram", tw.block_sharded((4, 5)), tw.height_sharded((8, 2)), tw.width_sharded((3, 2)),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For the tests of operations: which pages each core must hold, where, and in which C++ header.
+"""For the tests of operations: which pages each core must hold, where, in which C++ header, and whether it does.
 
 Tensors are given as specs, tensors of any dialect, or texts that ttnn printed. Nothing here needs pytest; failures are
 plain `AssertionError`s.
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._files import replace_file
+from ._operation_check import OperationCheck, check_operation
 from .errors import FormatError, MemoryConfigError
 from .memory import Chip, CoreCoord, MemoryConfig, PageTable, TensorSpec, as_spec, device_address
 from .notation import parse_ttnn
@@ -24,7 +25,9 @@ from .traffic import reshard
 
 __all__ = [
     "CorePages",
+    "OperationCheck",
     "assert_same_placement",
+    "check_operation",
     "expected_pages",
     "runtime_arguments",
     "write_accessor_header",

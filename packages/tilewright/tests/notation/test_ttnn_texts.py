@@ -180,8 +180,8 @@ def test_a_sharded_layout_without_shards_has_no_placement():
 
 
 def test_fields_without_a_place_are_reported():
-    text = repr(ttnn.DRAM_MEMORY_CONFIG).replace("per_core_allocation=0", "per_core_allocation=1,later=f(1, {2})")
-    assert parse_ttnn(text).extra == (("per_core_allocation", "1"), ("later", "f(1, {2})"))
+    text = repr(ttnn.DRAM_MEMORY_CONFIG).replace("per_core_allocation=0", "earlier=1,later=f(1, {2})")
+    assert parse_ttnn(text).extra == (("earlier", "1"), ("later", "f(1, {2})"))
 
 
 @pytest.mark.parametrize(

@@ -206,7 +206,7 @@ def test_refusals_name_the_reason():
     spec, linear = TensorSpec((64, 64)), Linear({"lane": [1, 2]}, {"dim0": 4})
     older = (
         "MemoryConfig(memory_layout=TensorMemoryLayout::INTERLEAVED,buffer_type=BufferType::L1,shard_spec=std::nullopt,"
-        "per_core_allocation=1)"
+        "later=1)"
     )
     for value, notation, reason in [
         (Layout((4, 8)), "ttnn", "make a TensorSpec or a MemoryConfig"),
@@ -214,7 +214,7 @@ def test_refusals_name_the_reason():
         (Layout((4, 8)), "tt-mlir", "make a TensorSpec of it"),
         (spec.memory, "tt-mlir", "make a TensorSpec of it"),
         (spec.replace(dtype="float64"), "ttnn", "no data type float64"),
-        (parse(older), "ttnn", "per_core_allocation"),
+        (parse(older), "ttnn", "later"),
         (spec, "xla", "written as ttnn or tt-mlir"),
         (Layout((4, 8), (16, 1)), "mosaic", "gaps or overlaps"),
         (Layout((4, 8)) + 3, "mosaic", "begins at 3"),

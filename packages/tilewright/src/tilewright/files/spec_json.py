@@ -48,6 +48,8 @@ def _memory_to_json(memory: MemoryConfig) -> Json:
     result["orientation"] = shards.orientation.name.lower()
     if isinstance(shards, NdShardSpec):
         result["distribution"] = shards.distribution.name.lower()
+    if memory.allocation.value:  # not in lockstep, the default
+        result["allocation"] = memory.allocation.name.lower()
     return result
 
 
@@ -91,7 +93,8 @@ def spec_from_json(data: object) -> TensorSpec:
 
 
 def _memory_from_json(data: object) -> MemoryConfig:
-    data = expect_keys(data, {"buffer", "layout", "shard", "cores", "orientation", "distribution"}, "a memory config")
+    keys = {"buffer", "layout", "shard", "cores", "orientation", "distribution", "allocation"}
+    data = expect_keys(data, keys, "a memory config")
     buffer = data.get("buffer", "dram")
     if "shard" not in data:
         return MemoryConfig("interleaved", buffer)
@@ -102,10 +105,12 @@ def _memory_from_json(data: object) -> MemoryConfig:
         if not all(0 <= c < _MAX_GRID_EXTENT for c in (x0, y0, x1, y1)):
             raise FileFormatError(f"core range {[x0, y0, x1, y1]} is out of range")
     cores = CoreRangeSet([CoreRange((x0, y0), (x1, y1)) for x0, y0, x1, y1 in corners])
+    mode = data.get("allocation", "lockstep")
     if "distribution" in data:
         general = NdShardSpec(data["shard"], cores, data["orientation"], data["distribution"])
-        return MemoryConfig(data["layout"], buffer, nd_shard_spec=general, made_with_nd=True)
-    return MemoryConfig(data["layout"], buffer, ShardSpec(cores, data["shard"], data["orientation"]))
+        return MemoryConfig(data["layout"], buffer, nd_shard_spec=general, allocation=mode)
+    shards = ShardSpec(cores, data["shard"], data["orientation"])
+    return MemoryConfig(data["layout"], buffer, shards, allocation=mode)
 
 
 def _chip_from_json(data: object) -> Chip | None:

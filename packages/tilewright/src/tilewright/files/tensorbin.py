@@ -25,6 +25,7 @@ from ..errors import FileFormatError, FormatError, LayoutError, TilewrightError
 from ..formats import Format, FormatLike
 from ..layout import Box
 from ..memory import (
+    AllocationMode,
     BufferType,
     Coordinate,
     CoreRange,
@@ -443,7 +444,8 @@ def _parse_memory(table: FlatTable) -> MemoryConfig:
         shape = general.numbers(0, _MAX_DIMENSIONS)
         nd_shards = NdShardSpec(shape, _parse_cores(general, 1), orientation, distribution)
     made_with_nd = bool(table.number(4, "B")) or (shards is None and nd_shards is not None)
-    return MemoryConfig(layout, buffer, shards, nd_shards, made_with_nd)
+    mode = AllocationMode.of_flags(table.number(5, "B"), table.number(6, "B"))
+    return MemoryConfig(layout, buffer, shards, nd_shards, made_with_nd, mode)
 
 
 def _parse_cores(owner: FlatTable, field: int) -> CoreRangeSet:
@@ -512,6 +514,7 @@ def _memory_fields(memory: MemoryConfig) -> dict[int, Field]:
         0: FlatNumber("H", memory.memory_layout.value),
         1: FlatNumber("H", memory.buffer_type.value),
         4: FlatNumber("B", memory.made_with_nd),
+        **{5 + k: FlatNumber("B", flag) for k, flag in enumerate(memory.allocation.flags)},
     }
     if (matrix := memory.shard_spec) is not None:
         height, width = (FlatNumber("I", n) for n in matrix.shape)

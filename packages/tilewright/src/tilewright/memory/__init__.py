@@ -17,6 +17,7 @@ from .allocator import (
 from .chip import DISPATCH_MODES, Chip, ChipLike, chip_names
 from .config import (
     ROW_BYTES,
+    AllocationMode,
     BufferType,
     HelpfulEnum,
     MemoryConfig,
@@ -73,6 +74,7 @@ __all__ = [
     "AccessorArguments",
     "AddressContent",
     "Allocation",
+    "AllocationMode",
     "Allocator",
     "Alternative",
     "BufferType",

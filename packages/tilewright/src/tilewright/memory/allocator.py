@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Allocator`: the addresses of tensors. Allocations have the same address in all banks of a memory."""
+"""`Allocator`: the addresses of tensors: the same in all banks of a memory, or of a core's shard alone."""
 
 from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
 
 from .._integers import ceil_div, round_up
 from .._text import count_of, format_bytes, format_extents
@@ -17,23 +20,28 @@ from ..errors import MemoryConfigError, OutOfMemory, TilewrightError
 from ..formats import format_of
 from .chip import Chip, ChipLike
 from .config import (
+    AllocationMode,
     BufferType,
     BufferTypeLike,
     PageLayout,
     Sharding,
+    ShardOrientation,
     as_memory,
     block_sharded,
     height_sharded,
     interleaved,
     width_sharded,
 )
-from .cores import CoreRangeSet, first_cores
+from .cores import CoreCoord, CoreRangeSet, first_cores
+from .paging import PageTable
 from .placement_rules import Violation, broken_rule, placement_violations
 
 if TYPE_CHECKING:
     from .spec import TensorSpec
 
 
+_Range: TypeAlias = "tuple[int, int]"  # from an address to the one after the last
+_HYBRID_VARIABLE = "TT_METAL_ALLOCATOR_MODE_HYBRID"  # of ttnn
 EMPTY_ADDRESS = 0  # the address of a tensor without elements
 TRACE_ALIGNMENT = 8192  # bytes; the trace region of a bank is a multiple of this
 
@@ -41,6 +49,9 @@ TRACE_ALIGNMENT = 8192  # bytes; the trace region of a bank is a multiple of thi
 @dataclass(frozen=True, slots=True)
 class Allocation:
     """An allocated block at the same address in every bank of a memory, and the spec of its tensor, if any.
+
+    If each core's shard is allocated on its own, `shard_addresses` has the address on every core of the shards' grid,
+    and `address` is the lowest of them.
 
     >>> from tilewright import TensorSpec
     >>> Allocator("wormhole_n150").allocate(TensorSpec((32, 32), "int32", "tile", memory="l1", chip="n150")).address
@@ -52,6 +63,7 @@ class Allocation:
     address: int
     size: int
     spec: TensorSpec | None = None
+    shard_addresses: tuple[tuple[CoreCoord, int], ...] = ()
 
     @property
     def end(self) -> int:
@@ -62,10 +74,40 @@ class Allocation:
         """
         return self.address + self.size
 
+    @property
+    def single_address(self) -> int:
+        """The address on all cores; an error if each core's shard is allocated on its own.
+
+        >>> Allocation(0, BufferType.DRAM, 1024, 64).single_address
+        1024
+        """
+        if self.shard_addresses:
+            raise MemoryConfigError(f"{self.spec} has no single address; use shard_addresses, or lockstep")
+        return self.address
+
+    def pages(self) -> PageTable:
+        """Return the table of all pages of the tensor, at their addresses.
+
+        >>> from tilewright import TensorSpec
+        >>> spec = TensorSpec((32, 64), "int32", "tile", memory="l1", chip="n150")
+        >>> Allocator("n150").allocate(spec).pages().address.tolist()
+        [1495040, 1495040]
+        """
+        assert self.spec is not None
+        table = self.spec.pages(self.address)
+        if not self.shard_addresses:
+            return table
+        chip, starts = self.spec.known_chip, dict(self.shard_addresses)
+        start = np.zeros(chip.banks(self.buffer_type), dtype=np.int64)
+        start[list(chip.banks_of(starts, self.buffer_type))] = list(starts.values())
+        return replace(table, address=table.address - self.address + start[table.bank])
+
 
 @dataclass(frozen=True, slots=True)
 class MemoryView:
     """The state of one memory, in bytes per bank: total, allocated, free, and the largest free block.
+
+    With shards that are allocated on their own, an address counts as allocated if it is on any core.
 
     >>> print(Allocator("wormhole_n150").memory_view("l1"))
     L1: 0 of 1393312 bytes in each of 64 banks used, largest free block 1393312
@@ -79,13 +121,40 @@ class MemoryView:
     largest_free: int
     allocations: tuple[Allocation, ...] = ()
 
+    @property
+    def has_own_addresses(self) -> bool:
+        """Whether a core's shard is allocated on its own, so that banks differ.
+
+        >>> Allocator("wormhole_n150").memory_view("l1").has_own_addresses
+        False
+        """
+        return any(block.shard_addresses for block in self.allocations)
+
     def __str__(self) -> str:
-        head = f"{self.buffer_type}: {self.allocated} of {self.bank_bytes} bytes in each of {self.num_banks} banks used"
+        banks = f"in {'some' if self.has_own_addresses else 'each'} of {self.num_banks} banks"
+        head = f"{self.buffer_type}: {self.allocated} of {self.bank_bytes} bytes {banks} used"
         lines = [f"{head}, largest free block {self.largest_free}"]
         for block in self.allocations:
             tensor = f"  {block.spec.shape} {block.spec.dtype}, {block.spec.memory}" if block.spec else ""
+            if block.shard_addresses:
+                lines.append(f"  {block.size:>9} bytes at {_format_addresses(block.shard_addresses)}{tensor}")
+                continue
             lines.append(f"  {block.address:>10} - {block.end:<10} {block.size:>9} bytes{tensor}")
         return "\n".join(lines)
+
+
+def _format_addresses(shard_addresses: tuple[tuple[CoreCoord, int], ...]) -> str:
+    """Return the lowest and the highest address of the shards of a tensor."""
+    addresses = [address for _, address in shard_addresses]
+    return f"{min(addresses)} to {max(addresses)}, by core"
+
+
+def _subtract(free: list[_Range], occupied: Iterable[_Range]) -> list[_Range]:
+    """Return what is left of free ranges, lowest first."""
+    for start, end in occupied:
+        parts = [part for low, high in free for part in ((low, min(high, start)), (max(low, end), high))]
+        free = [part for part in parts if part[0] < part[1]]
+    return free
 
 
 class _AddressRange:
@@ -96,23 +165,22 @@ class _AddressRange:
         self.blocks = [(start, end)] if start < end else []
         self.allocations: dict[int, Allocation] = {}
 
-    def allocate(self, size: int) -> int | None:
-        """Return the address of the first free block that fits, or None."""
-        for low, high in reversed(self.blocks) if self.top_down else self.blocks:
+    @property
+    def allocated(self) -> list[_Range]:
+        """The ranges that are not free."""
+        return _subtract([(self.start, self.end)], self.blocks)
+
+    def find(self, size: int, occupied: Iterable[_Range]) -> int | None:
+        """Return the address of the first free block that fits, outside of what is `occupied` otherwise, or None."""
+        free = _subtract(self.blocks, occupied)
+        for low, high in reversed(free) if self.top_down else free:
             if high - low >= size:
-                address = high - size if self.top_down else low
-                self.allocate_at(address, size)
-                return address
+                return high - size if self.top_down else low
         return None
 
-    def allocate_at(self, start: int, size: int) -> bool:
-        """Allocate the block at an address, and return whether it was free."""
-        for k, (low, high) in enumerate(self.blocks):
-            if low <= start and start + size <= high:
-                rest = [(low, start), (start + size, high)]
-                self.blocks[k : k + 1] = [block for block in rest if block[0] < block[1]]
-                return True
-        return False
+    def allocate_at(self, start: int, size: int) -> None:
+        """Allocate the block at an address, which must be free."""
+        self.blocks = _subtract(self.blocks, [(start, start + size)])
 
     def free(self, start: int, end: int) -> None:
         """Add a free block, merged with adjacent free blocks."""
@@ -126,7 +194,8 @@ class Allocator(Drawable):
     """The allocator of a chip: first fit, in DRAM from the bottom, in L1 from the top.
 
     `l1_small_size` bytes at the top of L1 and `trace_region_size` bytes of all DRAM are reserved; `worker_l1_size`
-    limits L1 to its upper part.
+    limits L1 to its upper part. A `hybrid` allocator also allocates the shard of a core on its own, next to what is
+    allocated on all cores: the mode that TT_METAL_ALLOCATOR_MODE_HYBRID=1 selects.
 
     >>> from tilewright import TensorSpec
     >>> allocator = Allocator("wormhole_n150")
@@ -140,9 +209,15 @@ class Allocator(Drawable):
     """
 
     def __init__(
-        self, chip: ChipLike, l1_small_size: int = 0, trace_region_size: int = 0, worker_l1_size: int | None = None
+        self,
+        chip: ChipLike,
+        l1_small_size: int = 0,
+        trace_region_size: int = 0,
+        worker_l1_size: int | None = None,
+        *,
+        hybrid: bool = False,
     ) -> None:
-        self.chip = Chip.of(chip)
+        self.chip, self.hybrid = Chip.of(chip), hybrid
         unit = self.chip.allocation_alignment
         l1_end, dram_end = self.chip.end("l1"), self.chip.end("dram")
         small = round_up(l1_small_size, unit)
@@ -164,6 +239,11 @@ class Allocator(Drawable):
             BufferType.L1: _AddressRange(l1_base, l1_end - small, top_down=True),
             BufferType.L1_SMALL: _AddressRange(l1_end - small, l1_end, top_down=True),
         }
+        # in each bank of L1, beside what is allocated in all of them
+        self._own_ranges = [
+            _AddressRange(l1_base, l1_end - small, top_down=True) for _ in range(self.chip.banks("l1") if hybrid else 0)
+        ]
+        self._scattered: dict[int, Allocation] = {}  # with an address on each core, by their number
         self._next_number = 0  # a plain one, since allocators are pickled
 
     def allocate(self, spec: TensorSpec) -> Allocation:
@@ -181,11 +261,13 @@ class Allocator(Drawable):
             raise MemoryConfigError(
                 f"the spec is for {spec.known_chip}, but the allocator is for {self.chip}; use spec.with_chip(...)"
             )
-        buffer_type, size = spec.memory.buffer_type, spec.allocated_bytes
+        buffer_type, size = spec.memory.buffer_type, spec.allocated_bytes_beside(self.hybrid)
         for violation in placement_violations(spec, any_size=True):
             raise violation.error(str(violation))
         if not size:
             return Allocation(self._take_number(), buffer_type, EMPTY_ADDRESS, 0, spec)
+        if spec.memory.allocation is AllocationMode.PER_CORE:
+            return self._allocate_per_core(spec, size)
         total = spec.paging.num_shards * spec.paging.shard_pages * spec.aligned_page_bytes
         return self._allocate(buffer_type, size, total, len(spec.used_banks), spec)
 
@@ -205,19 +287,21 @@ class Allocator(Drawable):
         >>> Allocator("wormhole_n150").reserve(2097152, 64, "dram").end
         2097216
         """
-        region = self._region(BufferType.of(buffer_type))
-        if size < 1 or not region.allocate_at(address, size):
+        memory = BufferType.of(buffer_type)
+        region = self._region(memory)
+        free = _subtract(region.blocks, self._occupied_by_shards(memory, None))
+        if size < 1 or not any(low <= address and address + size <= high for low, high in free):
             raise MemoryConfigError(
-                f"{size} bytes at {address} of {BufferType.of(buffer_type)} are not free; the free blocks are"
-                f" {', '.join(f'{low} to {high}' for low, high in region.blocks) or 'none'}"
+                f"{size} bytes at {address} of {memory} are not free; the free blocks are"
+                f" {', '.join(f'{low} to {high}' for low, high in free) or 'none'}"
             )
-        return self._record(region, BufferType.of(buffer_type), address, size, None)
+        return self._record(region, memory, address, size, None)
 
     def _allocate(
         self, buffer_type: BufferType, size: int, total: int, banks: int, spec: TensorSpec | None
     ) -> Allocation:
         region = self._region(buffer_type)
-        address = region.allocate(size)
+        address = region.find(size, self._occupied_by_shards(buffer_type, spec))
         if address is None:
             view = self.memory_view(buffer_type)
             raise OutOfMemory(
@@ -227,6 +311,45 @@ class Allocator(Drawable):
             )
         return self._record(region, buffer_type, address, size, spec)
 
+    def _occupied_by_shards(self, buffer_type: BufferType, spec: TensorSpec | None) -> set[_Range]:
+        """Return the ranges of shards with own addresses: on all cores, or for range lockstep on those of `spec`."""
+        if buffer_type is not BufferType.L1:
+            return set()
+        chosen = self._own_ranges
+        if chosen and spec is not None and spec.memory.allocation is AllocationMode.RANGE_LOCKSTEP:
+            chosen = [chosen[bank] for bank in spec.used_banks]
+        return {occupied for own in chosen for occupied in own.allocated}
+
+    def _allocate_per_core(self, spec: TensorSpec, size: int) -> Allocation:
+        """Return the block of a tensor of which each core's shard is allocated on its own, core after core."""
+        if not self.hybrid:
+            raise MemoryConfigError(f"{spec} needs a hybrid allocator; pass hybrid=True (ttnn: {_HYBRID_VARIABLE}=1)")
+        # rounded up less than for each other
+        lockstep = [
+            (block.address, block.address + (block.spec.allocated_bytes if block.spec else block.size))
+            for block in self._regions[BufferType.L1].allocations.values()
+        ]
+        shards = spec.memory.shard_spec
+        assert shards is not None
+        addresses: list[tuple[CoreCoord, int]] = []
+        for core in shards.grid.cores(shards.orientation is ShardOrientation.ROW_MAJOR):
+            own = self._own_range(core)
+            address = own.find(size, lockstep)
+            if address is None:
+                free = max([high - low for low, high in _subtract(own.blocks, lockstep)], default=0)
+                reason = f"the shard on core {core} needs {size} bytes, but the largest free block there has {free}"
+                raise OutOfMemory(f"{reason}; use smaller shards, or other cores")
+            addresses.append((core, address))
+        for core, address in addresses:  # all of them or none
+            self._own_range(core).allocate_at(address, size)
+        lowest = min([address for _, address in addresses])
+        block = Allocation(self._take_number(), BufferType.L1, lowest, size, spec, tuple(addresses))
+        self._scattered[block.number] = block
+        return block
+
+    def _own_range(self, core: CoreCoord) -> _AddressRange:
+        return self._own_ranges[self.chip.bank_of(core, BufferType.L1)]
+
     def _take_number(self) -> int:
         self._next_number += 1
         return self._next_number - 1
@@ -234,6 +357,7 @@ class Allocator(Drawable):
     def _record(
         self, region: _AddressRange, buffer_type: BufferType, address: int, size: int, spec: TensorSpec | None
     ) -> Allocation:
+        region.allocate_at(address, size)
         allocation = Allocation(self._take_number(), buffer_type, address, size, spec)
         region.allocations[address] = allocation
         return allocation
@@ -247,6 +371,10 @@ class Allocator(Drawable):
         0
         """
         if not allocation.size:
+            return
+        if allocation.shard_addresses and self._scattered.pop(allocation.number, None) == allocation:
+            for core, address in allocation.shard_addresses:
+                self._own_range(core).free(address, address + allocation.size)
             return
         region = self._region(allocation.buffer_type)
         if region.allocations.get(allocation.address) != allocation:
@@ -269,9 +397,10 @@ class Allocator(Drawable):
         """
         memory = BufferType.of(buffer_type)
         region = self._region(memory)
-        sizes = [high - low for low, high in region.blocks]
+        sizes = [high - low for low, high in _subtract(region.blocks, self._occupied_by_shards(memory, None))]
         total, free = region.end - region.start, sum(sizes)
-        blocks = tuple([region.allocations[address] for address in sorted(region.allocations)])
+        scattered = self._scattered.values() if memory is BufferType.L1 else ()
+        blocks = tuple(sorted([*region.allocations.values(), *scattered], key=lambda block: block.address))
         return MemoryView(memory, self.chip.banks(memory), total, total - free, free, max(sizes, default=0), blocks)
 
     def lowest_address(self, buffer_type: BufferTypeLike) -> int:
@@ -280,8 +409,10 @@ class Allocator(Drawable):
         >>> Allocator("wormhole_n150").lowest_address("l1")
         1499136
         """
-        region = self._region(BufferType.of(buffer_type))
-        return min(region.allocations, default=region.end)
+        memory = BufferType.of(buffer_type)
+        region = self._region(memory)
+        shards = [start for start, _ in self._occupied_by_shards(memory, None)]
+        return min([*region.allocations, *shards], default=region.end)
 
     def start_address(self, buffer_type: BufferTypeLike) -> int:
         """Return the first address of `buffer_type`.
@@ -311,6 +442,7 @@ class Allocator(Drawable):
 MIN_ROW_BYTES = 4  # of a row-major row, as device operations expect it
 MAX_ALTERNATIVES = 8
 FitRequest: TypeAlias = "TensorSpec | Mapping[str, Any]"  # a spec, or the arguments of one
+_HYBRID = f"with shards allocated per core, ttnn needs {_HYBRID_VARIABLE}=1 before a device is opened"
 CircularBuffers: TypeAlias = "int | Sequence[int] | Mapping[str, int]"
 # Smaller number formats to try, in order; block formats need tiles.
 SMALLER = {
@@ -349,6 +481,7 @@ class FitTensor:
     problems: tuple[Violation, ...] = ()
     warnings: tuple[str, ...] = ()
     name: str = ""
+    shard_addresses: tuple[tuple[CoreCoord, int], ...] = ()
 
     @property
     def total_bytes(self) -> int:
@@ -365,6 +498,8 @@ class FitTensor:
         lines = [label.strip()] if self.name and self.spec is None else []
         if self.spec is not None:
             where = "not allocated" if self.address is None else f"at {self.address}"
+            if self.shard_addresses:
+                where = f"at {_format_addresses(self.shard_addresses)}"
             chip = f", {self.spec.chip.name}" if self.spec.chip else ""  # which the first line of a report names
             lines.append(f"{label}{str(self.spec).removesuffix(chip)}")
             if self.banks:
@@ -426,7 +561,7 @@ class Fit:
             if view.allocated:
                 lines.append(str(view).splitlines()[0])
                 used, total = (format_bytes(size * view.num_banks) for size in (view.allocated, view.bank_bytes))
-                if len(self.tensors) > 1:
+                if len(self.tensors) > 1 and not view.has_own_addresses:
                     lines.append(f"  in all {used} of {total}, {format_bytes(view.free * view.num_banks)} left")
         if self.circular_buffer_bytes:
             lines.append(f"circular buffers: {self.circular_buffer_bytes} bytes per core")
@@ -475,7 +610,9 @@ def check_fit(
     target = _select_chip(requests, chip)
     checked = [_check_request(item, spec_type, target) for item in requests]
     circular = _total_bytes(circular_buffers)
-    allocator = Allocator(target, *reserved)
+    hybrid = any(spec is not None and spec.memory.allocation is AllocationMode.PER_CORE for spec, _ in checked)
+    new_allocator = partial(Allocator, target, *reserved, hybrid=hybrid)
+    allocator = new_allocator()
     tensors = [_allocate_tensor(spec, violations, allocator) for spec, violations in checked]
     if names:
         tensors = [replace(tensor, name=name) for tensor, name in zip(tensors, names, strict=True)]
@@ -486,17 +623,18 @@ def check_fit(
     specs = [spec for spec, _ in checked]
     too_many = sum([bool(tensor.problems) for tensor in tensors]) > 1
     if too_many:  # no change of one tensor helps the others
-        remedies = list(_remedies_for_all(specs, tensors, Allocator(target, *reserved), prod(mesh)))
+        remedies = list(_remedies_for_all(specs, tensors, new_allocator(), prod(mesh)))
     if not fits and not remedies:
         index = _tensor_to_change(specs, tensors)
         fitting = (
             option
             for option in alternatives(specs[index] or requests[index], spec_type, target)
-            if _all_fit([*specs[:index], option.spec, *specs[index + 1 :]], Allocator(target, *reserved), circular)
+            if _all_fit([*specs[:index], option.spec, *specs[index + 1 :]], new_allocator(), circular)
         )
         options = list(islice(fitting, MAX_ALTERNATIVES))
     views = tuple([allocator.memory_view(buffer_type) for buffer_type in ("dram", "l1", "l1_small")])
-    return Fit(target, fits, tuple(tensors), views, circular, tuple(problems), tuple(options), tuple(remedies), mesh)
+    lists = tuple(problems), tuple(options), tuple(remedies)
+    return Fit(target, fits, tuple(tensors), views, circular, *lists, mesh, notes=(_HYBRID,) * hybrid)
 
 
 def _remedies_for_all(
@@ -574,9 +712,11 @@ def _allocate_tensor(spec: TensorSpec | None, violations: list[Violation], alloc
         violation = broken_rule("a free block holds the tensor", str(problem))
         violations = [replace(violation, remedy="see the alternatives")]
     address = allocation.address if allocation else None
-    banks = len(spec.used_banks)
+    size, banks = spec.allocated_bytes_beside(allocator.hybrid), len(spec.used_banks)
+    padding = spec.padding_bytes + (size - spec.allocated_bytes) * banks
     return FitTensor(
-        spec, spec.allocated_bytes, banks, spec.padding_bytes, address, tuple(violations), tuple(_width_warnings(spec))
+        *(spec, size, banks, padding, address, tuple(violations), tuple(_width_warnings(spec))),
+        shard_addresses=allocation.shard_addresses if allocation else (),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum, EnumMeta
 from math import lcm, prod
 from typing import Any, Literal, TypeAlias, TypeVar
@@ -201,8 +201,45 @@ class ShardDistribution(NamedEnum):
     CONTIGUOUS_1D = 2
 
 
+class AllocationMode(NamedEnum):
+    """How a buffer in L1 gets its address: one for all cores, or one of its own for the shard of each core.
+
+    In lockstep, no core has anything else at the address; in range lockstep, no core of the buffer has.
+
+    >>> AllocationMode.of("per core")
+    AllocationMode.PER_CORE
+    """
+
+    LOCKSTEP = 0
+    RANGE_LOCKSTEP = 1
+    PER_CORE = 2
+
+    @classmethod
+    def of_flags(cls, per_core: object, range_lockstep: object) -> AllocationMode:
+        """Return the mode that two flags of ttnn stand for: `per_core` and `range_lockstep`, of which one can be on.
+
+        >>> AllocationMode.of_flags(per_core=False, range_lockstep=True)
+        AllocationMode.RANGE_LOCKSTEP
+        """
+        if per_core and range_lockstep:
+            raise MemoryConfigError(
+                "per_core_allocation and range_lockstep_allocation are both on, but exclude each other; turn one off"
+            )
+        return cls.PER_CORE if per_core else cls.RANGE_LOCKSTEP if range_lockstep else cls.LOCKSTEP
+
+    @property
+    def flags(self) -> tuple[bool, bool]:
+        """The two flags of ttnn for the mode: per core, and in range lockstep.
+
+        >>> AllocationMode.PER_CORE.flags
+        (True, False)
+        """
+        return self is AllocationMode.PER_CORE, self is AllocationMode.RANGE_LOCKSTEP
+
+
 PageLayoutLike: TypeAlias = PageLayout | Literal["row_major", "tile"] | str
 BufferTypeLike: TypeAlias = BufferType | Literal["dram", "l1"] | str
+AllocationLike: TypeAlias = AllocationMode | Literal["lockstep", "range_lockstep", "per_core"] | str
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -280,7 +317,8 @@ class MemoryConfig(Drawable):
 
     Shards are given as a `shard_spec` or an `nd_shard_spec`, which decides the placement (`made_with_nd` if both are
     there). The config of a `TensorSpec` also has the equivalent other form, which equality ignores; `nd_alone` tells
-    whether it was given as ND sharded, without a form as a matrix.
+    whether it was given as ND sharded, without a form as a matrix. `allocation` is the way to an address; others than
+    lockstep are for shards in L1.
 
     >>> MemoryConfig("height_sharded", "l1", ShardSpec((8, 1), [32, 64])).is_sharded
     True
@@ -293,7 +331,8 @@ class MemoryConfig(Drawable):
     shard_spec: ShardSpec | None
     nd_shard_spec: NdShardSpec | None
     made_with_nd: bool
-    nd_alone: bool
+    nd_alone: bool = field(init=False)
+    allocation: AllocationMode
 
     def __init__(
         self,
@@ -302,6 +341,7 @@ class MemoryConfig(Drawable):
         shard_spec: ShardSpec | None = None,
         nd_shard_spec: NdShardSpec | None = None,
         made_with_nd: bool | None = None,
+        allocation: AllocationLike = AllocationMode.LOCKSTEP,
     ) -> None:
         layout = TensorMemoryLayout.of(memory_layout)
         if not layout.is_sharded and (shard_spec or nd_shard_spec):
@@ -316,6 +356,12 @@ class MemoryConfig(Drawable):
         nd_only = nd_shard_spec is not None and shard_spec is None
         object.__setattr__(self, "made_with_nd", nd_only if made_with_nd is None else bool(made_with_nd))
         object.__setattr__(self, "nd_alone", nd_only and layout is TensorMemoryLayout.ND_SHARDED)
+        object.__setattr__(self, "allocation", AllocationMode.of(allocation))
+        per_core, in_range = self.allocation.flags
+        takes_mode = layout.is_sharded and self.buffer_type is BufferType.L1 and not (per_core and self.made_with_nd)
+        if (per_core or in_range) and not takes_mode:
+            shards = "a ShardSpec" if per_core else "shards"
+            raise MemoryConfigError(f"{self!r} is not possible, which is for {shards} in L1; allocate it in lockstep")
 
     @property
     def is_sharded(self) -> bool:
@@ -354,18 +400,18 @@ class MemoryConfig(Drawable):
             if shape == matrix and self.memory_layout is TensorMemoryLayout.HEIGHT_SHARDED:
                 layout = self.memory_layout  # a single shard is both height and width sharded
             label = None if shape is None else ShardSpec(sharding.grid, shape, sharding.orientation)
-            completed = MemoryConfig(layout, self.buffer_type, label, sharding, True)
+            completed = replace(self, memory_layout=layout, shard_spec=label)
             object.__setattr__(completed, "nd_alone", self.nd_alone)
             return completed
         if len(padded) == 1:
             sharding = replace(sharding, shape=sharding.shape[-1:])
-        return MemoryConfig(self.memory_layout, self.buffer_type, self.shard_spec, sharding, False)
+        return replace(self, nd_shard_spec=sharding, made_with_nd=False)
 
     def _key(self) -> tuple[Any, ...]:
         """Return the key that configs are compared by: the form of the shards that decides the placement."""
         if self.made_with_nd:
-            return (self.buffer_type, self.nd_shard_spec)
-        return (self.buffer_type, self.memory_layout, self.shard_spec)
+            return (self.buffer_type, self.nd_shard_spec, self.allocation)
+        return (self.buffer_type, self.memory_layout, self.shard_spec, self.allocation)
 
     def __eq__(self, other: object) -> bool:
         return self._key() == other._key() if isinstance(other, MemoryConfig) else NotImplemented
@@ -379,6 +425,8 @@ class MemoryConfig(Drawable):
             parts.append(f"nd_shard_spec={self.nd_shard_spec!r}")
         elif self.shard_spec is not None:
             parts.append(repr(self.shard_spec))
+        if self.allocation is not AllocationMode.LOCKSTEP:
+            parts.append(f"allocation={self.allocation.name.lower()!r}")
         return f"MemoryConfig({', '.join(parts)})"
 
     def __str__(self) -> str:
@@ -388,7 +436,8 @@ class MemoryConfig(Drawable):
             return where
         shape = format_extents(sharding.shape)
         count, what = sharding.grid.num_cores, "core" if self.buffer_type.is_l1 else "bank"
-        return f"{where}, shards of {shape} on {count} {what}{'' if count == 1 else 's'}"
+        mode = ("", ", allocated in range lockstep", ", allocated per core")[self.allocation.value]
+        return f"{where}, shards of {shape} on {count} {what}{'' if count == 1 else 's'}{mode}"
 
 
 def matrix_shards(

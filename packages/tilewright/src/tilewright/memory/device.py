@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from os import PathLike
 from typing import Any, TypeAlias
@@ -167,7 +168,8 @@ class Device(Drawable):
     """A chip with memory: tensors are allocated, written, read and freed, with every byte where the real chip has it.
 
     Bytes outside of pages keep their values, as on a real chip. `l1_small_size`,
-    `trace_region_size` and `worker_l1_size` reserve memory, as in `Allocator`.
+    `trace_region_size` and `worker_l1_size` reserve memory, as in `Allocator`; a `hybrid` device also takes tensors of
+    which each core's shard is allocated on its own.
 
     >>> device = Device("wormhole_n150")
     >>> tensor = device.put(np.arange(12).reshape(3, 4), TensorSpec((3, 4), "int32", "tile"))
@@ -178,10 +180,16 @@ class Device(Drawable):
     is_open: bool = True  # a dialect closes devices; there is nothing on a closed one
 
     def __init__(
-        self, chip: ChipLike, l1_small_size: int = 0, trace_region_size: int = 0, worker_l1_size: int | None = None
+        self,
+        chip: ChipLike,
+        l1_small_size: int = 0,
+        trace_region_size: int = 0,
+        worker_l1_size: int | None = None,
+        *,
+        hybrid: bool = False,
     ) -> None:
         self.chip = Chip.of(chip)
-        self.allocator = Allocator(self.chip, l1_small_size, trace_region_size, worker_l1_size)
+        self.allocator = Allocator(self.chip, l1_small_size, trace_region_size, worker_l1_size, hybrid=hybrid)
         self._banks = {
             is_l1: BankMemory(self.chip, BufferType.L1 if is_l1 else BufferType.DRAM) for is_l1 in (True, False)
         }
@@ -225,7 +233,7 @@ class Device(Drawable):
         [3, 4]
         """
         spec = _tensor_spec(allocation)
-        target = self._element_placement(spec, pad_value)
+        target = self._element_placement(allocation, pad_value)
         if target is None:
             self.write(allocation, to_bytes(array, spec, pad_value))
         elif spec.nbytes:
@@ -240,7 +248,7 @@ class Device(Drawable):
         [[1.0, 2.0]]
         """
         spec = _tensor_spec(allocation)
-        source = self._element_placement(spec, 0)
+        source = self._element_placement(allocation, 0)
         if source is None:
             return from_bytes(self.read(allocation), spec, dtype)
         result = empty_result(spec, dtype)
@@ -261,7 +269,7 @@ class Device(Drawable):
         spec = _tensor_spec(allocation)
         if spec.nbytes:
             data = validate_bytes(pages, spec)
-            execute(plan_copy(*self._page_placements(spec)), data, self._memory_from(allocation))
+            execute(plan_copy(*self._page_placements(allocation)), data, self._memory_from(allocation))
 
     def read(self, allocation: Allocation) -> Bytes:
         """Return the bytes of all pages of an `allocation`, one after the other.
@@ -273,28 +281,35 @@ class Device(Drawable):
         spec = _tensor_spec(allocation)
         data = aligned_empty(spec.nbytes, np.uint8)
         if spec.nbytes:
-            flat, scattered = self._page_placements(spec)
+            flat, scattered = self._page_placements(allocation)
             execute(plan_copy(scattered, flat), self._memory_from(allocation), data)
         return data
 
     def _memory_from(self, allocation: Allocation) -> Bytes:
-        """Return the address space of all banks from the start of an allocation in bank 0 on."""
+        """Return the address space of all banks from the lowest address of an allocation in bank 0 on."""
         banks = self._banks[allocation.buffer_type.is_l1]
         return banks.bytes[allocation.address - banks.start :]
 
-    def _element_placement(self, spec: TensorSpec, fill: Number) -> Placement | None:
+    def _element_placement(self, allocation: Allocation, fill: Number) -> Placement | None:
         """Return the placement of elements in the banks; None if pages are not a whole number of elements."""
+        spec = _tensor_spec(allocation)
         unit = self.chip.page_alignment(spec.memory.buffer_type)
         if not spec.num_pages or spec.dtype.has_blocks or unit % spec.dtype.itemsize:
             return None
-        scattered = _page_layout_in_banks(spec, self._banks[spec.memory.buffer_type.is_l1].stride, spec.dtype.itemsize)
+        scattered = self._page_layout(allocation, spec.dtype.itemsize)
         return Placement(compose(scattered, spec.stored), spec.dtype, fill)
 
-    def _page_placements(self, spec: TensorSpec) -> tuple[Placement, Placement]:
+    def _page_placements(self, allocation: Allocation) -> tuple[Placement, Placement]:
         """Return the placements of the bytes of all pages on the host and in the banks."""
+        spec = _tensor_spec(allocation)
         flat = Layout((spec.page_bytes, spec.num_pages))
-        scattered = _page_layout_in_banks(spec, self._banks[spec.memory.buffer_type.is_l1].stride, 1)
-        return Placement(flat, "uint8"), Placement(compose(scattered, flat), "uint8")
+        return Placement(flat, "uint8"), Placement(compose(self._page_layout(allocation, 1), flat), "uint8")
+
+    def _page_layout(self, allocation: Allocation, unit: int) -> PagedLayout:
+        """Return the layout of pages from the lowest address on, which allocations of equal specs mostly share."""
+        addresses = tuple([(core, address - allocation.address) for core, address in allocation.shard_addresses])
+        block = replace(allocation, number=0, address=0, shard_addresses=addresses)
+        return _page_layout_in_banks(block, self._banks[allocation.buffer_type.is_l1].stride, unit)
 
     def read_bytes(self, place: CoreLike | int, address: int, size: int, buffer_type: BufferTypeLike = "dram") -> Bytes:
         """Return a copy of `size` bytes at an `address` of `place`, a bank of `buffer_type` or a core.
@@ -367,7 +382,7 @@ class Device(Drawable):
             if not own:
                 continue
             name = "l1" if is_l1 else "dram"
-            low, high = min(block.address for block in own), max(block.end for block in own)
+            low, high = min(block.single_address for block in own), max(block.end for block in own)
             ranges[name] = [low, high]
             for bank in range(banks.count):
                 image = banks.at(bank, low, high - low).tobytes()
@@ -383,8 +398,8 @@ class Device(Drawable):
         write_file(path / MANIFEST, json.dumps(content, indent=1))
 
     @classmethod
-    def load(cls, folder: str | PathLike[str], chip: ChipLike, **sizes: int) -> Device:
-        """Return a device of `chip` with the banks and allocations dumped to `folder`; `sizes` are as in `Device`.
+    def load(cls, folder: str | PathLike[str], chip: ChipLike, **options: Any) -> Device:  # as for the device
+        """Return a device of `chip` with the banks and allocations dumped to `folder`; `options` are as in `Device`.
 
         >>> Device.load("no-such-folder", "wormhole_n150")
         Traceback (most recent call last):
@@ -393,7 +408,7 @@ class Device(Drawable):
         """
         path = as_path(folder)
         text = (path / MANIFEST).read_text(encoding="utf-8")
-        device = cls(chip, **sizes)
+        device = cls(chip, **options)
         try:
             content = json.loads(text)
             dumped_from = (content["chip"], content["dispatch"])
@@ -424,10 +439,10 @@ class Device(Drawable):
 
 
 @lru_cache(maxsize=16)  # few entries, since the table of a large tensor is large
-def _page_layout_in_banks(spec: TensorSpec, stride: int, unit: int) -> PagedLayout:
+def _page_layout_in_banks(block: Allocation, stride: int, unit: int) -> PagedLayout:
     """Return the layout of pages in the address space of all banks, `stride` bytes apart, in units of `unit` bytes."""
-    pages = spec.pages(base=0)
-    return PagedLayout(spec.page_bytes // unit, (pages.bank * stride + pages.address) // unit)
+    pages = block.pages()
+    return PagedLayout(_tensor_spec(block).page_bytes // unit, (pages.bank * stride + pages.address) // unit)
 
 
 def _tensor_spec(allocation: Allocation) -> TensorSpec:

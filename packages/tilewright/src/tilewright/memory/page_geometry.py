@@ -22,7 +22,7 @@ from ..layout import (
     with_logical_shape,
 )
 from .chip import Chip
-from .config import MemoryConfig, PageLayout
+from .config import AllocationMode, BufferType, MemoryConfig, PageLayout
 from .paging import PageMap, Paging, interleaved_paging, page_byte_layout, sharded_paging
 from .shape import Shape, Tile, padded_extents
 
@@ -404,7 +404,22 @@ class PageGeometry:
         >>> TensorSpec((5,), "uint8", memory="l1", chip="n150").allocated_bytes
         32
         """
-        return round_up(self.bytes_per_bank, self.known_chip.allocation_alignment)
+        return self.allocated_bytes_beside(self.memory.allocation is AllocationMode.PER_CORE)
+
+    def allocated_bytes_beside(self, per_core: bool) -> int:
+        """Return the bytes allocated in each bank, if other buffers may be allocated per core (hybrid mode), or not.
+
+        In hybrid mode not the sum of the pages is rounded up to the alignment of the chip, but each page.
+
+        >>> from tilewright import TensorSpec, height_sharded
+        >>> rows = TensorSpec((12, 4), "float32", memory=height_sharded((4, 1)), chip="wormhole_n150")
+        >>> rows.allocated_bytes_beside(False), rows.allocated_bytes_beside(True)
+        (64, 96)
+        """
+        unit = self.known_chip.allocation_alignment
+        if not per_core or self.memory.buffer_type is not BufferType.L1:
+            return round_up(self.bytes_per_bank, unit)
+        return self.bytes_per_bank // max(1, self.aligned_page_bytes) * round_up(self.aligned_page_bytes, unit)
 
     @property
     def axis(self) -> Axis:

@@ -312,7 +312,7 @@ def device_address(value: object) -> int | None:
     """
     storage = getattr(unwrap(value), "storage", None)
     allocation = getattr(storage, "allocation", None)
-    return None if allocation is None else int(allocation.address)
+    return None if allocation is None else int(allocation.single_address)
 
 
 def _as_fitted(value: object) -> TensorSpec:

@@ -803,8 +803,8 @@ def write_mlir_layout(spec: object) -> str:
     for problem in layout.problems():
         raise MemoryConfigError(f"tt-mlir has no ttnn_layout for {spec.memory!r}: {problem}")
     again = layout.to_spec(mlir_tensor_type(spec), spec.chip)
-    same_memory = again.memory.shard_spec == spec.memory.shard_spec  # either form of the shards
-    if not same_memory or again.with_memory(spec.memory) != spec:
+    here, there = [(memory.shard_spec, memory.allocation) for memory in (spec.memory, again.memory)]
+    if here != there or again.with_memory(spec.memory) != spec:
         raise LayoutError(f"tt-mlir's layout of {spec!r} loses information: it would be read back as {again!r}")
     return str(layout)
 

@@ -441,7 +441,7 @@ def _read_aligned(call: KernelInput, entries: PageMoves, core: Integers, barrier
     scratch = np.flatnonzero((before > 0) | bool(stride % unit))
     reads = replace(entries, source_address=entries.source_address - before, nbytes=entries.nbytes + before)
     barriers[scratch] = 1
-    waits = barriers, np.ones_like(scratch)
+    waits = barriers, np.ones(len(scratch), dtype=np.int64)
     return _read_and_copy(call.noc, reads, core, np.zeros_like(core), entries.take(scratch), scratch, waits)
 
 
@@ -759,8 +759,8 @@ def copy_rows(call: KernelInput) -> KernelCalls:
     first, last = [np.flatnonzero(offset == 0) for offset in offsets]
     copied = np.flatnonzero((offsets[0] - offsets[1]) % noc.chip.l1_alignment == 0)
     after = (np.cumsum(offsets[0] == 0) - 1)[copied]
-    waits = np.ones_like(first), np.ones_like(copied)
+    waits = np.ones(len(first), dtype=np.int64), np.ones(len(copied), dtype=np.int64)
     reads = _read_and_copy(noc, pages, core[first], np.zeros_like(first), pieces.take(copied), after, waits)
     writer = np.full(len(written), BRISC, dtype=np.int64)
-    writes = _issue(noc, written, core[last], writer, writer, True, np.ones_like(last))
+    writes = _issue(noc, written, core[last], writer, writer, True, np.ones(len(last), dtype=np.int64))
     return KernelCalls(Requests.join([reads, writes]), None)

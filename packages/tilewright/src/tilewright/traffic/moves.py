@@ -17,7 +17,7 @@ import numpy as np
 
 from .._integers import round_up
 from ..errors import MemoryConfigError
-from ..memory import CoreCoord, Integers, TensorSpec
+from ..memory import AllocationMode, CoreCoord, Integers, TensorSpec
 from .noc import NOC_NAMES, Endpoint, NocMap
 
 _ADDRESS_BITS = 36  # of a key that sorts by endpoint, then by address; a bank has at most 2^33 bytes
@@ -115,6 +115,8 @@ reshard moves pages; convert first
             f"source has padded shape {source.padded_shape}, target {target.padded_shape}: they must be equal, since a"
             " reshard moves tiles; give both the same alignment"
         )
+    if source.memory.allocation is AllocationMode.PER_CORE:
+        raise MemoryConfigError(f"{source}: ttnn moves no tensor with an address on each core; move it over the host")
     if source.known_chip != target.known_chip:
         raise MemoryConfigError(
             f"source is on {source.known_chip}, target on {target.known_chip}: a reshard stays on one chip; use"

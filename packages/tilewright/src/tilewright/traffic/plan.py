@@ -82,7 +82,7 @@ def run_step(step: ReshardStep, device: Device, source: Allocation, target: Allo
     if device.chip != step.source.known_chip:
         raise MemoryConfigError(f"the plan is for {step.source.known_chip}, the device is {device.chip}; plan for it")
     noc_map = NocMap.of(device.chip)
-    moves = page_moves(step.source, step.target, source.address, target.address)
+    moves = page_moves(step.source, step.target, source.single_address, target.single_address)
     pieces = TransferRuns.of(moves, noc_map).pieces()
     memories = [device.bank_memory(part.buffer_type) for part in (source, target)]
     starts = [

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from math import lcm
 from typing import Any, TypeAlias, TypeVar
 
@@ -244,6 +245,31 @@ class MemoryConfig(JsonWrapper[memory.MemoryConfig], Drawable):
         False
         """
         return self.native.is_sharded
+
+    def experimental_set_per_core_allocation(self, enable: bool) -> None:
+        """Allocate each core's shard on its own, at an address of its own, or as before: whether to `enable` it.
+
+        >>> config = MemoryConfig(TensorMemoryLayout.HEIGHT_SHARDED, BufferType.L1, ShardSpec((4, 1), [32, 64]))
+        >>> config.experimental_set_per_core_allocation(True)
+        >>> config.native.allocation
+        AllocationMode.PER_CORE
+        """
+        self._set_allocation(memory.AllocationMode.PER_CORE, enable)
+
+    def experimental_set_range_lockstep_allocation(self, enable: bool) -> None:
+        """Let other cores have something else at the address of the shards, or not: whether to `enable` it.
+
+        >>> config = MemoryConfig(TensorMemoryLayout.HEIGHT_SHARDED, BufferType.L1, ShardSpec((4, 1), [32, 64]))
+        >>> config.experimental_set_range_lockstep_allocation(True)
+        >>> config.native.allocation
+        AllocationMode.RANGE_LOCKSTEP
+        """
+        self._set_allocation(memory.AllocationMode.RANGE_LOCKSTEP, enable)
+
+    def _set_allocation(self, mode: memory.AllocationMode, enable: bool) -> None:
+        pairs = zip(self.native.allocation.flags, mode.flags, strict=True)
+        flags = [enable if chosen else on for on, chosen in pairs]
+        self.native = replace(self.native, allocation=memory.AllocationMode.of_flags(*flags))
 
     @classmethod
     def from_json(cls, json_string: str) -> MemoryConfig:

@@ -167,7 +167,8 @@ def open_device(
     """Return the simulated device of number `device_id`, opened unless it is open already.
 
     `chip` defaults to the environment variable TILEWRIGHT_CHIP, or wormhole_n150. As with ttnn,
-    TT_METAL_SLOW_DISPATCH_MODE=1 opens it in slow dispatch. `l1_small_size` and `trace_region_size` bytes per bank are
+    TT_METAL_SLOW_DISPATCH_MODE=1 opens it in slow dispatch, and TT_METAL_ALLOCATOR_MODE_HYBRID=1 with an allocator
+    that also allocates each core's shard on its own. `l1_small_size` and `trace_region_size` bytes per bank are
     reserved; `worker_l1_size` limits the L1 for tensors; `dispatch_core_config` is ignored.
 
     >>> device = open_device(device_id=0)
@@ -176,7 +177,8 @@ def open_device(
     if as_integer(device_id, "device_id") < 0:
         raise MemoryConfigError(f"devices are numbered from 0, got device_id={device_id}")
     if device_id not in _OPEN:
-        device = Device(resolve_chip(chip), l1_small_size, trace_region_size, worker_l1_size)
+        hybrid = os.environ.get("TT_METAL_ALLOCATOR_MODE_HYBRID") == "1"
+        device = Device(resolve_chip(chip), l1_small_size, trace_region_size, worker_l1_size, hybrid=hybrid)
         device.device_id = device_id
         _OPEN[device_id] = device
     return _OPEN[device_id]
@@ -292,7 +294,7 @@ def get_buffer_pages(device: OpenDevice) -> list[BufferPage]:
             for block in chip.memory_view(buffer_type.name).allocations:
                 if block.spec is None:
                     continue
-                rows = block.spec.pages(base=block.address).rows().tolist()
+                rows = block.pages().rows().tolist()
                 size = block.spec.page_bytes
                 pages += [
                     BufferPage(block.address, chip.device_id, x, y, bank, page, address, size, buffer_type)
@@ -1115,13 +1117,15 @@ def get_memory_view(device: OpenDevice, buffer_type: BufferTypeLike) -> MemoryVi
     view, start = chip.memory_view(buffer_name), chip.allocator.start_address(buffer_name)
     blocks, end = [], 0
     for allocation in view.allocations:
+        if allocation.shard_addresses:  # which ttnn does not count
+            continue
         address = allocation.address - start
         blocks += [(end, address - end, "no"), (address, allocation.size, "yes")]
         end = address + allocation.size
     blocks = [block for block in [*blocks, (end, view.bank_bytes - end, "no")] if block[1]]
-    return MemoryView(
-        view.num_banks, view.bank_bytes, view.allocated, view.free, view.largest_free, _block_table(blocks)
-    )
+    free = [size for _, size, allocated in blocks if allocated == "no"]
+    used = view.bank_bytes - sum(free)
+    return MemoryView(view.num_banks, view.bank_bytes, used, sum(free), max(free, default=0), _block_table(blocks))
 
 
 def _block_table(blocks: list[tuple[int, int, str]]) -> list[dict[str, str]]:

@@ -21,8 +21,8 @@ from .._integers import round_up
 from ..copying import as_host_array
 from ..errors import FormatError, LayoutError, MemoryConfigError
 from ..formats import Format, cast, fit_values, format_of
+from ..memory import CoreCoord, CoreLike, Topology, from_bytes
 from ..memory import TensorSpec as NativeSpec
-from ..memory import Topology, from_bytes
 from ..tensor import DeviceStorage, padding_as_data
 from ..tensor import Tensor as NativeTensor
 from .config import MemoryConfig, Shape, TensorProperties, TensorSpec, Tile, TileLike
@@ -671,7 +671,32 @@ class Tensor(TensorProperties[tensor.Tensor]):
         >>> Tensor(np.ones((5, 7), np.float32)).to(Device("wormhole_n150")).buffer_address()
         1048640
         """
-        return self._allocation().address
+        return self._allocation().single_address
+
+    def is_per_core_allocated(self) -> bool:
+        """Return whether each core's shard is allocated on its own, so that there is no single address.
+
+        >>> Tensor(np.ones((5, 7), np.float32)).to(Device("wormhole_n150")).is_per_core_allocated()
+        False
+        """
+        return bool(self._allocation().shard_addresses)
+
+    def experimental_per_core_buffer_address(self, device_coord: Iterable[int], core: CoreLike) -> int:
+        """Return the address of the shard on a `core` of the device at `device_coord`, which is allocated on its own.
+
+        >>> from tilewright.ttnn import BufferType, MemoryConfig, ShardSpec, TensorMemoryLayout
+        >>> config = MemoryConfig(TensorMemoryLayout.HEIGHT_SHARDED, BufferType.L1, ShardSpec((2, 1), [1, 32]))
+        >>> config.experimental_set_per_core_allocation(True)
+        >>> tensor = Tensor(np.ones((2, 32), np.float32)).to(Device("wormhole_n150", hybrid=True), config)
+        >>> tensor.experimental_per_core_buffer_address((0, 0), (1, 0))
+        1499008
+        """
+        at, part = CoreCoord(*unwrap(core)), Tensor.wrap(self._parts.by_device[tuple(device_coord)])
+        addresses = dict(part._allocation().shard_addresses)
+        if at not in addresses:
+            cores = ", ".join(map(str, addresses)) or "none, so use buffer_address()"
+            raise MemoryConfigError(f"core {at} has no shard that is allocated on its own; its cores are {cores}")
+        return addresses[at]
 
     def buffer_page_size(self) -> int:
         """Return the bytes of a page.

@@ -18,6 +18,7 @@ from .._text import MAX_RANK, TextCursor
 from ..errors import FileFormatError, FormatError, LayoutError, TilewrightError
 from ..formats import BlockFormat, Format, ScalarFormat, format_of
 from ..memory import (
+    AllocationMode,
     BufferType,
     CoreCoord,
     CoreLike,
@@ -169,6 +170,7 @@ def memory_config_from_json(data: Any) -> MemoryConfig:
         None if matrix is None else shard_spec_from_json(matrix),
         None if general is None else nd_shard_spec_from_json(general),
         bool(data.get("created_with_nd_shard_spec", matrix is None and general is not None)),
+        AllocationMode.of_flags(*map(data.get, ALLOCATION_FLAGS)),
     )
 
 
@@ -178,17 +180,18 @@ def make_memory_config(
     matrix: ShardSpec | None,
     general: NdShardSpec | None,
     made_with_nd: bool,
+    allocation: AllocationMode = AllocationMode.LOCKSTEP,
 ) -> MemoryConfig:
     """Return the config of a printed `layout`, `buffer` and the two forms of shards, `matrix` and `general`.
 
-    `made_with_nd` tells which form decides the placement, if both are there.
+    `made_with_nd` tells which form decides the placement, if both are there; `allocation` is the way to an address.
 
     >>> make_memory_config(TensorMemoryLayout.INTERLEAVED, BufferType.L1, None, None, False)
     MemoryConfig('interleaved', 'l1')
     """
     if made_with_nd and general is None:
         raise FileFormatError("created_with_nd_shard_spec is set, but nd_shard_spec is missing")
-    return MemoryConfig(layout, buffer, matrix, general, made_with_nd)
+    return MemoryConfig(layout, buffer, matrix, general, made_with_nd, allocation)
 
 
 def value_from_json(data: object) -> tuple[str, object]:
@@ -227,12 +230,15 @@ def _json_data(value: object) -> object:
     if isinstance(value, NdShardSpec):
         fields |= {"shard_shape": fields.pop("shape"), "shard_distribution_strategy": fields.pop("distribution")}
     if isinstance(value, MemoryConfig):
-        del fields["nd_alone"]
-        fields |= {"created_with_nd_shard_spec": fields.pop("made_with_nd"), "per_core_allocation": False}
+        per_core, in_range = fields.pop("allocation").flags  # ttnn writes the second, newer one only if it is on
+        fields |= dict(zip(ALLOCATION_FLAGS, (per_core, in_range or None), strict=True))
+        fields |= {"created_with_nd_shard_spec": fields.pop("made_with_nd"), "nd_alone": None}
     return {name: _json_data(field) for name, field in fields.items() if field is not None}
 
 
-MEMORY_CONFIG_FIELDS = ("memory_layout", "buffer_type", "shard_spec", "nd_shard_spec", "created_with_nd_shard_spec")
+ALLOCATION_FLAGS = ("per_core_allocation", "range_lockstep_allocation")
+_FIELDS = ("memory_layout", "buffer_type", "shard_spec", "nd_shard_spec", "created_with_nd_shard_spec")
+MEMORY_CONFIG_FIELDS = (*_FIELDS, *ALLOCATION_FLAGS)
 _READERS = (  # by a field that only this type has
     ("MemoryConfig", "memory_layout", memory_config_from_json),
     ("NdShardSpec", "shard_shape", nd_shard_spec_from_json),
@@ -251,7 +257,7 @@ _JSON_CORE = r"\{\s*\"x\"\s*:\s*(\d{1,20})\s*,\s*\"y\"\s*:\s*(\d{1,20})\s*\}"
 _JSON_RANGE = re.compile(rf"\{{\s*\"start\"\s*:\s*{_JSON_CORE}\s*,\s*\"end\"\s*:\s*{_JSON_CORE}(?:\s*\}})?", re.ASCII)
 _NULL = "std::nullopt"
 # Fields that mean something only if they are on.
-IGNORED_IF_OFF = ("per_core_allocation", "range_lockstep_allocation", "physical_shard_shape", "halo")
+IGNORED_IF_OFF = ("physical_shard_shape", "halo")
 OFF = ("", "0", _NULL)
 
 
@@ -449,12 +455,14 @@ def _read_memory_config(cursor: TextCursor, extra: dict[str, str]) -> MemoryConf
         "shard_spec": _class_reader("ShardSpec", extra),
         "nd_shard_spec": _read_nd_shard_spec,
         "created_with_nd_shard_spec": TextCursor.integer,
+        **dict.fromkeys(ALLOCATION_FLAGS, TextCursor.integer),
     }
     fields = _read_fields(cursor, readers, extra)
     matrix, general = fields.get("shard_spec"), fields.get("nd_shard_spec")
     made_with_nd = fields.get("created_with_nd_shard_spec", matrix is None and general is not None)
     layout, buffer = _require(cursor, fields, "memory_layout"), _require(cursor, fields, "buffer_type")
-    return make_memory_config(layout, buffer, matrix, general, bool(made_with_nd))
+    mode = AllocationMode.of_flags(*map(fields.get, ALLOCATION_FLAGS))
+    return make_memory_config(layout, buffer, matrix, general, bool(made_with_nd), mode)
 
 
 def _read_alignment(cursor: TextCursor) -> tuple[int, ...]:
@@ -820,10 +828,11 @@ def _json_range(cores: CoreRange) -> str:
 
 def _memory_config(config: MemoryConfig) -> str:
     shards = ["std::nullopt" if part is None else ttnn_text(part) for part in (config.shard_spec, config.nd_shard_spec)]
+    flags = ",".join([f"{name}={on:d}" for name, on in zip(ALLOCATION_FLAGS, config.allocation.flags, strict=True)])
     return (
         f"MemoryConfig(memory_layout={_cpp_enum(config.memory_layout)},buffer_type={_cpp_enum(config.buffer_type)},"
         f"shard_spec={shards[0]},nd_shard_spec={shards[1]},"
-        f"created_with_nd_shard_spec={config.made_with_nd:d},per_core_allocation=0,range_lockstep_allocation=0)"
+        f"created_with_nd_shard_spec={config.made_with_nd:d},{flags})"
     )
 
 

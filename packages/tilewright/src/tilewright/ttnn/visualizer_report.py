@@ -152,7 +152,7 @@ def _tensor_row(number: int, block: Allocation, spec: TensorSpec) -> tuple[Any, 
     dtype = f"DataType.{spec.dtype.name.upper()}"
     layout = f"Layout.{spec.page_layout.name}"
     config = _format_memory_config(spec.memory)
-    return (number, shape, dtype, layout, config, _DEVICE, block.address, block.buffer_type.value)
+    return (number, shape, dtype, layout, config, _DEVICE, block.single_address, block.buffer_type.value)
 
 
 def _format_memory_config(memory: MemoryConfig) -> str:

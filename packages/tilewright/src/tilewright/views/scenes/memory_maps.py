@@ -99,7 +99,7 @@ def _draw_memory(
     end = start + view.bank_bytes
     labels = {block.number: _allocation_label(block, names) for block in view.allocations}
     groups = _group_banks(view.num_banks, view.allocations, every_bank)
-    free = _free_ranges([(block.address, block.end) for block in view.allocations], start, end)
+    free = _free_ranges([(block.single_address, block.end) for block in view.allocations], start, end)
     low, high = (start, end) if whole else _shown_range(view.allocations, start, end)
     spans: list[Span] = []
     for track, (_, used) in enumerate(groups):
