@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which placements a chip takes, and at which address: random ones, on the real ttnn's mock device."""
+"""Which placements a chip takes, at which address, and the words that a kernel gets: on the real ttnn's mock device."""
 
 from collections import Counter
 from math import prod
@@ -85,7 +85,7 @@ def placements(draw, chip):
 
 
 def ask_theirs(device, asked):
-    """Return the address that the real device gives a tensor, None where it refuses."""
+    """Return the address and the accessor's words that the real device gives a tensor, None where it refuses."""
     kind, buffer = asked["kind"], getattr(theirs.BufferType, asked["buffer"])
     order = getattr(theirs.ShardOrientation, asked["orientation"])
     where = {"buffer_type": buffer}
@@ -103,7 +103,8 @@ def ask_theirs(device, asked):
     try:
         spec = theirs.TensorSpec(theirs.Shape(asked["shape"]), getattr(theirs, asked["dtype"]), layout, **where)
         tensor = theirs.allocate_tensor_on_device(spec, device)
-        address = tensor.buffer_address()
+        words = list(theirs.TensorAccessorArgs(tensor).get_compile_time_args()) if prod(asked["shape"]) else []
+        answer = tensor.buffer_address(), words
         contiguous = kind == "ND" and asked["strategy"] == "CONTIGUOUS_1D"
         if contiguous and prod(asked["shape"]):  # refused only once it is written; the question of nothing is fatal
             theirs._ttnn.bfp_utils.compute_shard_page_mapping(
@@ -117,11 +118,11 @@ def ask_theirs(device, asked):
     except RuntimeError:
         return None
     theirs.deallocate(tensor)
-    return address
+    return answer
 
 
 def ask_ours(chip, asked):
-    """Return the address that ours gives a tensor on an empty chip, None where it refuses."""
+    """Return the address and the words that ours gives a tensor on an empty chip, None where it refuses."""
     kind, grid = asked["kind"], CoreRangeSet([((a, b), (c, d)) for a, b, c, d in asked["grid"]])
     try:
         if kind == "INTERLEAVED":
@@ -137,7 +138,15 @@ def ask_ours(chip, asked):
         return None
     answer = tw.fit(spec)
     assert bool(answer) == (not spec.violations()), (answer, spec.violations())
-    return answer.tensors[0].address
+    address = answer.tensors[0].address
+    if address is None:
+        return None
+    if not spec.num_pages:
+        return address, []
+    words = spec.accessor_arguments().words
+    found = tw.parse_accessor(words, chip, num_pages=spec.num_pages).pages(address)
+    assert (found.rows() == spec.pages(address).rows()).all()
+    return address, list(words)
 
 
 def test_placements(device):
