@@ -18,7 +18,7 @@ BUDGET = {
     "tilewright": {
         "(modules)": (1230, 16),
         "analysis": (1580, 6),
-        "cli": (3470, 21),
+        "cli": (3480, 21),
         "conversion": (8100, 21),
         "copying": (2230, 8),
         "cute": (1330, 6),
@@ -28,7 +28,7 @@ BUDGET = {
         "layout": (3670, 14),
         "memory": (3820, 15),
         "mojo": (3230, 15),
-        "notation": (4460, 12),
+        "notation": (4470, 12),
         "tensor": (2440, 7),
         "tiling": (4500, 14),
         "traffic": (2190, 10),

@@ -126,4 +126,9 @@ def test_the_words_of_a_kernel_are_explained(run):
     assert "--dtype has no effect on a kernel" in run("explain", text, "--dtype", "int8", status=2).err
     assert "--offset has no effect except on a kernel" in run("explain", SPEC, "--offset", "1", status=2).err
     assert "got 4096" in run("explain", text, "--offset", "1", status=None).err
-    assert "has the words of a kernel, which have no picture" in run("show", text, status=2).err
+    assert "state the chip with --chip" in run("show", text, status=2).err
+    sharded = "KERNEL_COMPILE_TIME_ARGS=9,1,2048,2,2,7,5,8,4,319951378"
+    assert "draws which core holds which pages" in run("explain", sharded).out
+    assert "Core (1,0)" in run("show", sharded, "--chip", "n150").out
+    assert "--dtype has no effect" in run("show", sharded, "--chip", "n150", "--dtype", "int8", status=2).err
+    assert "pass the words of one" in run("show", "KERNEL_COMPILE_TIME_ARGS=2,2048", "--chip", "n150", status=2).err

@@ -152,7 +152,7 @@ class ShowOptions:
             raise click.UsageError(
                 f"--depth has no effect on {self.pipeline} buffering; remove it, or use --pipeline buffered"
             )
-        typed = subject.typed
+        typed = subject.typed - subject.used
         unused = {"pipeline": typed, "tiles": typed, "layout": typed, "error": typed - {"dtype"}}
         refuse_options(unused.get(mode, ()), _describe_mode(mode))
         if subject.settings and mode in ("pipeline", "tiles"):
@@ -488,6 +488,7 @@ class Thing:
     stored: StoredTensor | None = None
     printed: TensorSpec | None = None  # by ttnn
     itemsize: int | None = None  # bytes of an element, if the text of a layout states them
+    used: frozenset[str] = frozenset()  # options of placements that it needs
 
     @classmethod
     def parse(
@@ -516,9 +517,16 @@ class Thing:
         subject = parse_subject(text, SpecOptions(chip=NO_CHIP), text_shape)
         if isinstance(subject, TensorSpec):
             return cls(text, options, printed=subject)
-        if (notation := getattr(subject, "notation", "")) in ("error", "tt-metal"):
-            what = "is an error message, which has" if notation == "error" else "has the words of a kernel, which have"
-            raise click.UsageError(f"{shorten(text)} {what} no picture; use tilewright explain")
+        if (notation := getattr(subject, "notation", "")) == "error":
+            raise click.UsageError(f"{shorten(text)} is an error message, which has no picture; use tilewright explain")
+        if notation == "tt-metal":
+            if options.chip is None:
+                raise click.UsageError("the words of a kernel have coordinates of cores; state the chip with --chip")
+            drawn = [each for each in subject.value.accessors(options.find_chip()) if each.is_sharded]
+            if len(drawn) != 1:
+                rule = "one sharded accessor is drawn, since an interleaved one does not state its pages"
+                raise click.UsageError(f"{rule}; {shorten(text)} has {len(drawn)}; pass the words of one")
+            return cls(text, options, layout=drawn[0], used=CHIP_OPTIONS)
         layout, itemsize = getattr(subject, "subject", subject), getattr(subject, "itemsize", None)
         return cls(text, options, layout=layout, itemsize=itemsize)
 

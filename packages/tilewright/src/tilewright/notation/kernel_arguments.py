@@ -104,7 +104,10 @@ class KernelArguments:
             at = accessor.offset + len(accessor.words)
         if offset is None and not self.offsets and not all(accessor.is_sharded for accessor in readings[0]):
             lines.append("the words of an interleaved accessor may also be the kernel's own: its source decides")
-        return "\n".join([*lines, *self._own_words(at, len(self.words))])
+        lines += self._own_words(at, len(self.words))
+        if sum([accessor.is_sharded for accessor in readings[0]]) == 1:
+            lines.append("tilewright show, with --chip, draws which core holds which pages")
+        return "\n".join(lines)
 
     def _own_words(self, start: int, end: int) -> list[str]:
         words = ", ".join(map(str, self.words[start:end]))
