@@ -56,6 +56,7 @@ def grouped(weight):  # queries, keys and values of each group together, as Mega
 
 
 W, NORM, EXPERTS, CODES = floats(192, 128), 1 + 0.1 * floats(512), floats(8, 48, 32), RANDOM.integers(0, 256, (64, 32))
+BIG = floats(300, 280)
 BYTES = CODES.astype(np.uint8)
 ROUNDED = bfloat16(NORM).astype(np.float32)
 CASES = [
@@ -64,7 +65,7 @@ CASES = [
     ("rope pairs", W, pairs_of(W, 6), "order", "the rows of 6 heads of 32 in pairs"),
     ("rope halves", W, halves_of(W, 3), "order", "the rows of 3 heads of 64 in halves"),
     ("rope of columns", W, pairs_of(W.T, 4).T, "order", "the columns of 4 heads of 32 in pairs"),
-    ("rope of a bias", NORM, pairs_of(NORM, 8), "order", "the rows of 8 heads of 64 in pairs"),
+    ("rope of a bias", NORM, pairs_of(NORM, 8), "order", "the elements of 8 heads of 64 in pairs"),
     ("rope, rounded", W, bfloat16(pairs_of(W, 6)), "order", "6 heads of 32 in pairs, one of each half (rope: halves"),
     ("transposed rope", W, pairs_of(W, 6).T, "order", "transposed, with the columns of 6 heads of 32 in pairs"),
     ("not untilized", W, tiles_of(W), "order", "its elements in tiles with faces instead of row by row"),
@@ -78,12 +79,43 @@ CASES = [
         "order",
         "A written in tiles without faces and read as if",
     ),
-    ("any strides", W, W.reshape(4, 48, 8, 16).transpose(3, 1, 0, 2).reshape(W.shape), "order", "in the order ("),
+    (
+        "any strides",
+        W,
+        W.reshape(4, 48, 8, 16).transpose(3, 1, 0, 2).reshape(W.shape),
+        "order",
+        "cut to 4 x 48 x 8 x 16 and transposed to (16, 48, 4, 8)",
+    ),
     ("experts transposed", EXPERTS, EXPERTS.transpose(0, 2, 1), "order", "dimensions in the order (0, 2, 1)"),
     ("experts moved", EXPERTS, EXPERTS[[1, 0, *range(2, 8)]], "order", "dimension 0 in 3 other blocks: 1:2, 0:1, 2:8"),
     ("shards exchanged", W, np.roll(W, 96, 0), "order", "with the halves of its rows exchanged"),
     ("columns exchanged", W, np.roll(W, 64, 1), "order", "with the halves of its columns exchanged"),
     ("grouped heads", W, grouped(W), "order", "with its rows in 12 other blocks: 0:32, 128:136, 160:168, 32:64 and 8"),
+    (
+        "gate and up",
+        W,
+        W.reshape(2, 96, 128).swapaxes(0, 1).reshape(W.shape),
+        "order",
+        "its rows in pairs, one of each h",
+    ),
+    (
+        "heads of q, k, v",
+        W,
+        W.reshape(3, 4, 16, 128).swapaxes(0, 1).reshape(W.shape),
+        "order",
+        "cut to 3 x 4 x 2048 and",
+    ),
+    ("nibbles exchanged", W, W.reshape(192, 64, 2)[:, :, ::-1].reshape(W.shape), "order", "each group of 2 in reverse"),
+    ("mirrored", W, W[::-1], "order", "with its rows in reverse"),
+    ("adapter", BIG, BIG + floats(300, 4) @ floats(4, 280), "rank", "B is A plus a matrix of rank 4"),
+    (
+        "adapter, rounded",
+        bfloat16(BIG),
+        bfloat16(BIG + floats(300, 8) @ floats(8, 280)),
+        "rank",
+        "of rank 8 (as of an ad",
+    ),
+    ("zero points", W, W + np.repeat(floats(192, 2), 64, 1), "constant", "plus a constant for each run of 64 in a row"),
     ("one more", NORM, NORM + 1, "constant", "B is A plus 1"),
     ("one less, rounded", bfloat16(NORM), bfloat16(ROUNDED - 1), "constant", "B is A minus 1"),
     ("twice", W, 2 * W, "factor", "B is A times 2"),

@@ -34,6 +34,8 @@ _DIGITS = (0, 1, 2, 3, 4, 6)  # of constants and factors that people choose
 _RELATED = 0.5  # the least correlation of tensors that have something in common
 _MOST_SHIFTS = 1000
 _SAMPLE = 4096  # elements that most wrong relations fail for
+_MOST_RANK = 128  # of a matrix that an adapter adds
+_FLAT = 0.05  # of the largest singular value: what rounding leaves of others
 _MOST_PLAIN = 0.5  # of the scales may be 0 or 1: otherwise elements differ in some places
 _QUANTIZED_BLOCK = 32  # elements that share a scale, in most types of quantised files
 _WINDOW = 16  # elements that are the same after a shift
@@ -45,7 +47,7 @@ _NUMBER = re.compile(r"\d+")
 class DifferenceReason:
     """Why a tensor of B, `name`, is another than that of A: a `kind`, and the reason in words.
 
-    `kind` is "same", "order", "rounding", "constant", "factor", "bits", "padding", "part", "repeat", "shift", "other",
+    `kind` is "order", "rounding", "constant", "factor", "bits", "padding", "part", "repeat", "shift", "rank", "other",
     "close" or "unrelated". `source` is the tensor of A that explains it, `order` its elements in B's order, if that is
     an expression, and `count` the elements that were checked.
 
@@ -246,12 +248,37 @@ def _explain_scales(a: Array, b: Array, source: str) -> DifferenceReason | None:
                 axis=(1, 3), keepdims=True
             )
         scale = np.where(at > 0, scale, 0.0)
+        apart = cut[1] - cut[0]
+        constant = apart.mean(axis=(1, 3), keepdims=True)
+        fits = np.abs(apart - constant) <= 2.0**-7 * np.abs(cut[1]) + 2.0**-14 * at
+        if fits.all() and np.mean(constant == 0) < _MOST_PLAIN:
+            low, high = constant.min(), constant.max()
+            words = f"A plus a constant for each {what}, {low:.4g} to {high:.4g} (zero points of a quantised tensor)"
+            return DifferenceReason("", "constant", words, source, count=b.size)
         fits = np.abs(cut[0] * scale - cut[1]) <= 2.0**-7 * np.abs(cut[1]) + 2.0**-14 * np.abs(scale * at)
         used = scale[at > 0]
         if fits.all() and np.count_nonzero(cut[0]) > 2 * scale.size and np.mean(np.isin(used, (0, 1))) < _MOST_PLAIN:
             low, high = used.min(), used.max()
             words = f"A times a factor for each {what}, {low:.4g} to {high:.4g} (scales of a quantised tensor)"
             return DifferenceReason("", "factor", words, source, count=b.size)
+    return None
+
+
+def _explain_rank(a: Array, b: Array, formats: tuple[Format, Format], source: str) -> DifferenceReason | None:
+    """Return that a matrix of low rank was added, as by an adapter that was merged."""
+    if a.shape != b.shape or a.dtype.kind != "f" or a.ndim != 2 or min(a.shape) <= 2 * _MOST_RANK:
+        return None
+    added = b.astype(np.float64) - a
+    unit = 2.0 ** (1 - min([FORMAT_PRECISION.get(each.name, 24) for each in formats]))
+    columns = added @ np.random.default_rng(0).standard_normal((a.shape[1], _MOST_RANK))
+    left, sizes, _ = np.linalg.svd(columns, full_matrices=False)
+    for rank in (1 << power for power in range(_MOST_RANK.bit_length())):
+        if rank >= _MOST_RANK or sizes[rank] > _FLAT * sizes[0]:
+            continue
+        rest = np.abs(added - left[:, :rank] @ (left[:, :rank].T @ added))
+        if (rest <= 8 * unit * (np.abs(b) + np.abs(b).mean())).all():  # sums are rounded as well
+            words = f"A plus a matrix of rank {rank} (as of an adapter, merged)"
+            return DifferenceReason("", "rank", words, source, count=b.size)
     return None
 
 
@@ -390,6 +417,7 @@ def _explain_pair(one: _LoadedTensor, other: _LoadedTensor, source: str) -> Diff
         _explain_values(a, b, relations, source)
         or _explain_bits(one.stored, other.stored, formats, source)
         or _explain_scales(a, b, source)
+        or _explain_rank(a, b, formats, source)
         or _explain_order(relations, source)
         or _explain_extent(relations, source)
         or _explain_shift(relations, source)

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .._text import count_of, format_extents
+from .._text import format_extents
 from ..copying import Assembly, join
 from ..errors import LayoutError
 
@@ -141,10 +141,13 @@ def _rope_orders(tensor: Assembly) -> Iterator[tuple[str, Assembly]]:
             if half < 2 or extent % (2 * heads):
                 continue
             swap = (*range(axis), axis, axis + 2, axis + 1, *range(axis + 3, rank + 2))
-            of = f"{'rows' if axis == rank - 2 or rank == 1 else 'columns'} of {count_of(heads, 'head')} of {2 * half}"
+            of = f"the {name_axis(axis, rank)} of {heads} heads of {2 * half}"
+            why = ("rope: halves made pairs", "rope: pairs made halves")
+            if heads == 1:
+                of, why = f"its {name_axis(axis, rank)}", ("interleaved", "taken apart")
             for shape, words in (
-                ((2, half), f"with the {of} in pairs, one of each half (rope: halves made pairs)"),
-                ((half, 2), f"with the {of} in halves, every other one (rope: pairs made halves)"),
+                ((2, half), f"with {of} in pairs, one of each half ({why[0]})"),
+                ((half, 2), f"with {of} in halves, every other one ({why[1]})"),
             ):
                 yield words, tensor.reshape(*before, heads, *shape, *after).transpose(swap).reshape(*tensor.shape)
 
@@ -237,9 +240,14 @@ def order_with_strides(source: str, shape: tuple[int, ...], modes: Modes) -> Ass
     >>> order_with_strides("A", (4, 6), [(6, 1), (4, 6)]).text
     "transpose(reshape(tensor('A'), 4, 6), (1, 0))"
     """
-    by_stride = sorted(range(len(modes)), key=lambda k: -modes[k][1])
+    by_stride = _by_stride(modes)
     cut = Assembly.of(source, shape).reshape(*[modes[k][0] for k in by_stride])
     return cut.transpose([by_stride.index(k) for k in range(len(modes))])
+
+
+def _by_stride(modes: Modes) -> list[int]:
+    """Return the positions of modes, that with the largest stride first."""
+    return sorted(range(len(modes)), key=lambda k: -modes[k][1])
 
 
 # Rows that moved as a whole.
@@ -303,8 +311,10 @@ def join_moved_rows(tensor: Assembly, moved: Array, axis: int = 0) -> tuple[str,
         return None
     order = join([tensor.slice(first, last, axis) for first, last in blocks], axis)
     name = name_axis(axis, len(tensor.shape))
-    if len(blocks) == len(moved) > 1 and (np.diff(moved) == -1).all():
-        return f"with its {name} in reverse", order
+    for size in divisors(len(moved))[1:] if len(blocks) > len(moved) // 2 else ():
+        if np.array_equal(moved.reshape(-1, size)[:, ::-1].reshape(-1), np.arange(len(moved))):
+            groups = "" if size == len(moved) else f" in each group of {size}"
+            return f"with its {name}{groups} in reverse", order
     if len(blocks) == 2:
         halves = f"with the halves of its {name} exchanged"
         return halves if 2 * edges[1] == edges[2] else f"with its {name} moved on by {edges[1]}, cyclically", order
@@ -330,9 +340,9 @@ def find_order(
             return words or f"in the shape {format_extents(target)}", _with_shape(order, target)
     modes = find_strides(values)
     if modes is not None:
-        extents, strides = ([str(pair[k]) for pair in reversed(modes)] for k in (0, 1))
-        order = _with_shape(order_with_strides(source, shape, modes), target)
-        return f"in the order ({','.join(extents)}):({','.join(strides)})", order
+        order = order_with_strides(source, shape, modes)
+        cut = format_extents([modes[k][0] for k in _by_stride(modes)])
+        return f"cut to {cut} and transposed to {order.shape}", _with_shape(order, target)
     if shape != target:
         return None
     for axis in range(len(shape)):
