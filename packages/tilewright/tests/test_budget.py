@@ -19,7 +19,7 @@ BUDGET = {
         "(modules)": (1230, 16),
         "analysis": (1580, 6),
         "cli": (3480, 21),
-        "conversion": (8100, 21),
+        "conversion": (8140, 21),
         "copying": (2230, 8),
         "cute": (1330, 6),
         "explorer": (1300, 9),
