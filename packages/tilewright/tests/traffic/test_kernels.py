@@ -79,3 +79,18 @@ def test_shards_in_dram_are_filled_by_workers():
     assert {risc.risc for risc in plan.writes} == {"BRISC"}
     assert plan.reads[core(3, 7), "NCRISC", "NOC_0"] == ((0, 2048, 1), (1, 2048, 1), ("barrier", 1))
     assert plan.writes[core(3, 7), "BRISC", "NOC_1"] == ((0, 2048, 2), ("barrier", 1))
+
+
+def test_shards_of_rows_are_read_with_their_padding():
+    rows = TensorSpec((4, 40), chip="wormhole_n150")
+    plan = reshard(rows, rows.with_memory(height_sharded((2, 1), (2, 64))))
+    assert plan.reads[core(0), "NCRISC", "NOC_0"] == ((0, 128, 1), (1, 128, 1), ("barrier", 1))
+
+
+def test_runs_of_shards_are_taken_in_turn():
+    source = TILES.with_memory(nd_sharded((32, 32), (2, 1), distribution="contiguous_1d"))  # core 0 has shards 0 to 3
+    plan = reshard(source, source.with_memory(width_sharded((1, 1), (256, 32))))
+    assert plan.steps[0].factory == "NdReshardCopyLocalShardFactory<true>"
+    assert "each core holds a run of them: wrong results" in plan.warnings[0]
+    sent = {risc: runs for risc, runs in plan.writes.items() if len(runs) > 1}
+    assert {risc.risc: runs[0][2] for risc, runs in sent.items() if risc.core == core(0)} == {"BRISC": 2, "NCRISC": 2}

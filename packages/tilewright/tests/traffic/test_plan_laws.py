@@ -98,6 +98,8 @@ def has_buffers(plan):
         assert sizes[0] >= sizes[1] >= data
         return True
     own = requests.core[requests.owner] == requests.remote
+    if plan.steps[0].operation == "InterleavedToShardedDeviceOperation" and sizes[0] > plan.total_bytes:
+        return True  # shards of entire rows are read with their padding
     if sizes[0] <= plan.total_bytes or not own.any():
         return False
     assert sizes[0] >= data  # some of it through a scratch buffer

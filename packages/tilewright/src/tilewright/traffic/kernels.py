@@ -406,6 +406,8 @@ def interleaved_to_sharded(call: KernelInput) -> KernelCalls:
     [8, 8]
     """
     entries = call.pieces.by_target()
+    if not call.source.is_tiled and call.target.memory.memory_layout is TensorMemoryLayout.HEIGHT_SHARDED:
+        entries = replace(entries, nbytes=np.full(len(entries), call.target.page_bytes))  # also beyond narrower rows
     core = _on_workers(call.noc, entries.target)
     barriers = _ends(core)
     if call.source.is_tiled:
@@ -599,7 +601,8 @@ def same_height(call: KernelInput, reads: bool) -> KernelCalls:
 def copy_local_shards(call: KernelInput, reads: bool) -> KernelCalls:
     """Return the requests of a reshard page by page by the cores that hold the shards of one side.
 
-    With several shards on a core, BRISC on NOC_0 takes the first, the third and so on, NCRISC on NOC_1 the others.
+    With several shards on a core, BRISC on NOC_0 takes the first, the third and so on, NCRISC on NOC_1 the others. The
+    kernel deals shards in turn, also where cores hold runs of them.
 
     >>> from tilewright import block_sharded, height_sharded, nd_sharded, width_sharded
     >>> spec = TensorSpec((128, 128), page_layout="tile", memory=height_sharded((2, 1)), chip="n150")
@@ -610,13 +613,16 @@ def copy_local_shards(call: KernelInput, reads: bool) -> KernelCalls:
     entries = call.units.by_target() if reads else call.units.by_source()
     endpoint = entries.target if reads else entries.source
     local = call.target if reads else call.source
-    address = (
-        (entries.target_address - call.target_address) if reads else (entries.source_address - call.source_address)
-    )
-    shard = address // (local.paging.shard_pages * local.aligned_page_bytes)
-    core = _on_workers(call.noc, endpoint)
-    risc = np.where(shard % 2 == 0, BRISC, NCRISC)
-    order = np.argsort(2 * core + (shard % 2), kind="stable")
+    paging, noc = local.paging, call.noc
+    address = entries.target_address - call.target_address if reads else entries.source_address - call.source_address
+    inside = address // (paging.shard_pages * local.aligned_page_bytes)
+    holders = noc.numbers(np.array(local.banks), local.memory.buffer_type)
+    position = np.argsort(holders)[np.searchsorted(np.sort(holders), endpoint)]
+    count = min(len(holders), paging.num_shards)
+    shard = position * paging.shards_per_core + inside if paging.in_runs else position + inside * len(holders)
+    core, turn = _on_workers(noc, holders)[shard % count], shard // count % 2
+    risc = np.where(turn == 0, BRISC, NCRISC)
+    order = np.argsort(2 * core + turn, kind="stable")
     entries, core, risc = entries.take(order), core[order], risc[order]
     requests = _issue(call.noc, entries, core, risc, 1 - risc, not reads, _ends(core, risc))
     requests = _with_idle_partners(requests)

@@ -286,6 +286,8 @@ def _find_doubts(step: ReshardStep) -> Iterator[str]:
     if source.is_tiled and source.tile.shape != (STANDARD_TILE_WIDTH, STANDARD_TILE_WIDTH):
         yield f"the runtime was seen to refuse moves of all tiles but 32 x 32, got {source.tile}"
     local = source if step.factory == _WRITE_SHARDS else target
+    if step.factory in (_READ_SHARDS, _WRITE_SHARDS) and local.paging.in_runs and local.paging.shards_per_core > 1:
+        yield "this kernel takes shards to be dealt in turn, but each core holds a run of them: wrong results"
     if chip.harvested and step.factory in _BY_WORKERS and not local.memory.buffer_type.is_l1:
         yield (
             f"which cores work for DRAM banks depends on the {chip.harvested_from} that are harvested; these are a"
