@@ -582,7 +582,7 @@ def _weights(
         return _estimate_weights(machine, recipe, sizes, options, str(problem))
     source, demands = f"recipe {recipe.name}", dict[tuple[str, TensorSpec], Demand]()
     for file in files:
-        name = file.name.removeprefix(f"layers.{file.layer}.")
+        name = file.name.partition(f"layers.{file.layer}.")[2] or file.name
         key = name, file.spec.with_chip(machine.chip)
         count = 1 if file.layer is None else counts[file.layer]
         old = demands.get(key, Demand("weights", *key, 0, "", source))
