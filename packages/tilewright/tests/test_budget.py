@@ -19,7 +19,7 @@ BUDGET = {
         "(modules)": (1230, 16),
         "analysis": (1580, 6),
         "cli": (3470, 21),
-        "conversion": (7550, 19),
+        "conversion": (7600, 19),
         "copying": (2220, 8),
         "cute": (1330, 6),
         "explorer": (1300, 9),

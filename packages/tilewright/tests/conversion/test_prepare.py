@@ -386,5 +386,5 @@ def test_the_command_lists_families_and_machines(tmp_path):
     assert "\n  gemma3    gemma3                recorded caches\n" in text
     assert "\n  P150x4  1x4  blackhole_p150\n" in text
     data = json.loads(invoke("prepare", "--recipes", "--json").stdout)
-    assert data["families"]["llama"] == ["llama", "mistral"]
+    assert data["families"]["llama"] == ["llama"]
     assert data["machines"]["TG"] == [8, 4, "wormhole_n150"]

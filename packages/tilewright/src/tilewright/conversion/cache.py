@@ -531,15 +531,16 @@ class WeightCache:
             tensors: the opened tensors of the checkpoint; empty if only their names are known.
         """
         names, config, family = self.run.names, self.checkpoint.config, self.run.family
-        layers = range(names.get("layers", 0))
-        required = {name for k in layers for key in self.run.required(k) for name in self.run.weight(key).sources}
+        own = range(names.get("layers", 0))
+        required = {name for k in own for key in self.run.required(k) for name in self.run.weight(key).sources}
+        layers = names.get("stored_layers", names.get("layers"))
         head = self.run.all_weights().get("output.weight")
         tied = [_HEAD] if head is not None and head.sources == [_EMBEDDING] and _HEAD in self.unused else []
         if tied and tensors:
             _compare_head(tensors[_HEAD], tensors[_EMBEDDING])
         return (
             *self._describe_family(),
-            *describe_tensors(self.unused, family.name, names.get("layers"), names.get("experts"), tied, family.unused),
+            *describe_tensors(self.unused, family.name, layers, names.get("experts"), tied, family.unused),
             *self._describe_parts(),
             *describe_config(config, self.run.config_fields, self.checkpoint.sources, self.unused, required),
             *self.checkpoint.notes,
@@ -821,7 +822,8 @@ def open_checkpoint(
     is_quantized = any(isinstance(tensor, QuantizedTensor) for tensor in tensors.values())
     is_ignored = config.get("quantization_config") and not is_quantized
     notes = ["config.json has a quantization_config, but no tensor is quantised: it is not used"] if is_ignored else []
-    model = NamedModel(config, name_language_model(config, tensors), {}, tuple(notes))
+    named = name_language_model(tensors) if is_part(config) else tensors
+    model = NamedModel(config, named, {}, tuple(notes))
     return Checkpoint.of(spell_checkpoint(source), model, tensors.notes), model.tensors
 
 

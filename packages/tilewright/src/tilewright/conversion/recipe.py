@@ -25,7 +25,7 @@ from ..formats import format_of
 from ..memory import Chip
 from ..plugins import list_plugins, load_plugin
 from .recipe_logic import Choices, RecipeLogic, TtTransformers
-from .rules import ExpressionError, validate
+from .rules import ExpressionError, rule_sets, validate
 
 # `RecipeFile`: one TOML file of a recipe, checked: its keys, its types, and the syntax of expressions.
 
@@ -148,6 +148,7 @@ class RecipeFile:
     recorded: bool | None = None
     required: tuple[str, ...] = ()
     unused: Mapping[str, str] = field(default_factory=dict)
+    config: Table = field(default_factory=dict)
     weights: Mapping[str, Expression] = field(default_factory=dict)
     functions: Mapping[str, Expression] = field(default_factory=dict)
     values: Mapping[str, Expression] = field(default_factory=dict)
@@ -227,7 +228,7 @@ def _read_reasons(value: object, where: str) -> dict[str, str]:
         try:
             re.compile(pattern)
         except re.error as problem:
-            raise FileFormatError(f"{where}: {pattern!r} is no regular expression: {problem}") from None
+            raise FileFormatError(f"{where}: expected a regular expression, got {pattern!r}: {problem}") from None
     return dict(_read_table(value, where))
 
 
@@ -350,6 +351,7 @@ _READERS: dict[str, Reader] = {
     "recorded": _read_flag,
     "required": _read_texts,
     "unused": _read_reasons,
+    "config": _read_table,
     "weights": _read_expressions,
     "functions": _read_functions,
     "values": _read_expressions,
@@ -370,8 +372,8 @@ class Family:
     """A family of models: its weights by key, and additions to the files, formats, values and functions of a recipe.
 
     All its models have the `required` weights, and of others those that their checkpoints have tensors for. `unused`
-    are patterns of tensors that no file is made from, and why. It was `recorded` if the files are held to those of the
-    original; None says nothing.
+    are patterns of tensors that no file is made from, and why. `config` has what config.json may lack. A family is
+    `recorded` if its files are held to those of the original; None says nothing.
 
     >>> Recipe.load("tt_transformers").families["qwen2"].model_types
     ('qwen2',)
@@ -388,6 +390,7 @@ class Family:
     required: tuple[str, ...] = ()
     unused: Mapping[str, str] = field(default_factory=dict)
     recorded: bool | None = None
+    config: Table = field(default_factory=dict)
 
     def extend(self, name: str, file: RecipeFile) -> Family:
         """Return the family of a file that extends this one."""
@@ -409,6 +412,7 @@ class Family:
             required=required,
             unused=unused,
             recorded=file.recorded,
+            config={**self.config, **file.config},
         )
 
 
@@ -418,7 +422,7 @@ class Recipe:
 
     >>> recipe = Recipe.load("tt_transformers")
     >>> recipe.families["llama"].model_types, len(recipe.devices), recipe.follows[:22]
-    (('llama', 'mistral'), 11, 'models/tt_transformers')
+    (('llama',), 11, 'models/tt_transformers')
     """
 
     name: str
@@ -468,8 +472,18 @@ class Recipe:
         nearest = "" if near is None else f", to which {near!r} is the nearest"
         raise FormatError(
             f"recipe {self.name} has no family for model_type {model_type!r}{nearest}; it has {', '.join(model_types)};"
-            f" if the model is built like one of them, a TOML file of a few lines adds it: {GUIDE} shows how"
+            f" {_other_way(model_type)}"
         )
+
+    def complete(self, config: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the content of a config.json, with what it lacks as it is in the family of the model, if there is one.
+
+        >>> recipe = Recipe.load()
+        >>> recipe.complete({"model_type": "qwen3", "head_dim": 64})
+        {'num_key_value_heads': 32, 'head_dim': 64, 'model_type': 'qwen3'}
+        """
+        known = [family for family in self.families.values() if config.get("model_type") in family.model_types]
+        return {**known[-1].config, **config} if known else config
 
     def outputs(self, family: Family) -> tuple[OutputTable, ...]:
         """Return the files of a `family`: the recipe's files, and its own.
@@ -538,6 +552,14 @@ class Recipe:
             yield from ((condition, ()) for condition in (table.when, *table.each.values()))
             own = (*table.each, "layer") if table.per_layer else (*table.each,)
             yield from ((template, own) for template in (table.name, table.value, table.memory, table.mesh))
+
+
+def _other_way(model_type: str) -> str:
+    """Return what to do with a model that no family is for."""
+    for name, model_types in rule_sets().items():
+        if model_type in model_types:
+            return f"convert --rules {name} cuts and tiles its weights instead"
+    return f"if the model is built like one of them, a TOML file of a few lines adds it: {GUIDE} shows how"
 
 
 def _merge_shared(base: Recipe | Family, file: RecipeFile) -> dict[str, Any]:

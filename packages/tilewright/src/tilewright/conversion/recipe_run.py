@@ -86,7 +86,8 @@ class RecipeRun:
         choices: Choices,
         optimizations: Optimizations,
     ) -> None:
-        self.recipe, self.config, self.tensors, self.optimizations = recipe, config, tensors or {}, optimizations
+        self.recipe, self.tensors, self.optimizations = recipe, tensors or {}, optimizations
+        self.config = recipe.complete(config)
         self._is_implied = tensors is None
         self.family = find_family(recipe, config)
         self._weights: dict[str, Assembly] = {}
@@ -111,7 +112,7 @@ class RecipeRun:
         functions = {**recipe.functions, **self.family.functions}.items()
         defined = {self._define(signature, expression) for signature, expression in functions}
         values = {**recipe.values, **self.family.values}
-        logic = recipe.logic(choices, config, self.config_size, self.has_weight)
+        logic = recipe.logic(choices, self.config, self.config_size, self.has_weight)
         for name in {**dict.fromkeys(recipe.logic.names()), **values}:
             if name in values:
                 self.names[name] = vars(logic)[name] = self.evaluate(values[name])
@@ -198,6 +199,8 @@ class RecipeRun:
 
     def _describe_names(self, missing: str) -> str:
         """Return a remark about tensors that are named otherwise than a missing one."""
+        if not missing:
+            return ""
         prefix, _, rest = missing.partition(".")
         for name in self.tensors if rest else ():
             if name.endswith(f".{missing}") or name == rest:

@@ -49,17 +49,15 @@ def rename(name: str) -> str:
     return _PREFIXES.get(prefix, "") + name.removeprefix(prefix)
 
 
-def name_language_model(config: Mapping[str, Any], tensors: Mapping[str, StoredTensor]) -> Mapping[str, StoredTensor]:
-    """Return the tensors of a checkpoint, those of its language model named as if there were no other part.
+def name_language_model(tensors: Mapping[str, StoredTensor]) -> dict[str, StoredTensor]:
+    """Return the `tensors` of a checkpoint, those of its language model named as if there were no other part.
 
     >>> from tilewright.files.tensor_file import store_arrays
     >>> import numpy
     >>> stored = store_arrays({"language_model.model.norm.weight": numpy.zeros(4), "vision_tower.w": numpy.zeros(4)})
-    >>> list(name_language_model({"vision_config": {}}, stored))
+    >>> list(name_language_model(stored))
     ['model.norm.weight', 'vision_tower.w']
     """
-    if not is_part(config):
-        return tensors
     result: dict[str, StoredTensor] = {}
     for name, tensor in tensors.items():
         renamed = rename(name)
