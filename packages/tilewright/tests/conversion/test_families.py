@@ -62,7 +62,16 @@ def test_a_language_model_may_have_the_names_of_either_version_of_transformers(t
         )
         assert check_cache(tmp_path / kind / "cache", home)
         assert verify(report.out, home)
-        caches.append({name: data for name, data in files_of(report.out).items() if name.endswith(".tensorbin")})
+        (norm,) = (tmp_path / kind / "cache").rglob("norm.weight_dtype*")
+        (norm.parent / f"visual.merger.{norm.name}").write_bytes(norm.read_bytes())  # as tt_transformers adds them
+        assert check_cache(tmp_path / kind / "cache", home)
+        caches.append(
+            {
+                name: data
+                for name, data in files_of(report.out).items()
+                if "visual" not in name and name.endswith(".tensorbin")
+            }
+        )
     plain = prepare(tmp_path / "plain", tmp_path / "cache", "N300", hf_model=NAME)
     expected = {name: data for name, data in files_of(plain.out).items() if name.endswith(".tensorbin")}
     assert caches[0] == caches[1] == expected
