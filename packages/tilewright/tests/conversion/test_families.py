@@ -124,6 +124,8 @@ def test_an_unknown_family_names_the_nearest_or_a_set_of_rules():
         for model_type in set(model_types) - {"mixtral"}:
             with pytest.raises(FormatError, match=f"convert --rules {name} cuts and tiles its weights"):
                 recipe.family(model_type)
+    plan = plan_conversion({"model.norm.weight": np.zeros(3)}, "out", rules="deepseek")
+    assert "no tensor matches the pattern 'model.layers.{layer}.self_attn.q_kv_a_proj.weight'" in plan.notes
     with pytest.raises(FormatError, match="the name of a set: did you mean 'gpt_oss'"):
         plan_conversion({"w": np.zeros(3)}, "out", rules="gpt_os")
 

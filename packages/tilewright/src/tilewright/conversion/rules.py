@@ -447,7 +447,7 @@ class Rules:
     """Patterns with settings, in order, on top of the settings for all tensors.
 
     `name` is that of a set that comes with tilewright, whose patterns are for many models: nothing is said about those
-    that match no tensor.
+    that match no tensor, unless it makes none.
 
     Patterns are shell patterns: `*`, `?` and `[...]` match any text (dots included), one character, and one of
     several. A dtype for all tensors applies to floating-point tensors only, and so does a float format in a line with
@@ -524,12 +524,14 @@ class Rules:
         ['*.wieght']
         """
         listed = list(names)
-        return [
+        unmatched = [
             pattern
-            for pattern, settings in ([] if self.name else self.lines)
+            for pattern, settings in self.lines
             if (settings.value is None or settings.each)  # others make one tensor
             and not any(fnmatchcase(name, _PLACEHOLDER.sub("*", pattern)) for name in listed)
         ]
+        made = {pattern for pattern, settings in self.lines if settings.value is not None}
+        return unmatched if not self.name or made <= set(unmatched) else []
 
 
 _PLACEHOLDER = re.compile(r"\{[^{}]*\}")
