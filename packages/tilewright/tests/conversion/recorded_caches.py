@@ -12,9 +12,10 @@ import numpy as np
 
 from tilewright import format_of
 from tilewright.conversion.cache import Checkpoint
+from tilewright.conversion.text_tower import merge_text_config, rename
 from tilewright.copying.assembly import Assembly
 
-FILE = Path(__file__).parents[1] / "golden" / "weight_cache" / "records.json.xz"
+FOLDER = Path(__file__).parents[1] / "golden" / "weight_cache"
 STORED = {"BF16": "bfloat16", "F16": "float16", "F32": "float32"}
 CHUNK = 1 << 20
 
@@ -22,11 +23,15 @@ CHUNK = 1 << 20
 @cache
 def records():
     """Return all records by name."""
-    return json.loads(lzma.decompress(FILE.read_bytes()))
+    files = [FOLDER / f"{name}.json.xz" for name in ("records", "families")]
+    return {name: record for file in files for name, record in json.loads(lzma.decompress(file.read_bytes())).items()}
 
 
 def list_tensors(checkpoint):
     """Yield the name, shape and center of the values of every tensor of a checkpoint, in the order of its file."""
+    if "tensors" in checkpoint:  # of a family with a list, not a rule
+        yield from [(name, tuple(shape), around) for name, shape, around in checkpoint["tensors"]]
+        return
     config, family = checkpoint["config"], checkpoint["family"]
     dim, hidden, vocabulary = (config[key] for key in ("hidden_size", "intermediate_size", "vocab_size"))
     heads, groups = config["num_attention_heads"], config["num_key_value_heads"]
@@ -127,10 +132,10 @@ def write_checkpoint(checkpoint, folder):
 def describe_checkpoint(record):
     """Return the checkpoint of a record by the names, shapes and types of its tensors alone."""
     checkpoint = record["checkpoint"]
-    shapes = {name: shape for name, shape, _ in list_tensors(checkpoint)}
+    shapes = {rename(name): shape for name, shape, _ in list_tensors(checkpoint)}
     return Checkpoint(
         record["run"]["HF_MODEL"],
-        checkpoint["config"],
+        merge_text_config(checkpoint["config"]),
         {name: Assembly.of(name, shape) for name, shape in shapes.items()},
         dict.fromkeys(shapes, format_of(STORED[checkpoint["store"]])),
     )

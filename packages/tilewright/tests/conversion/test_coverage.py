@@ -128,7 +128,7 @@ def test_tensors_that_a_family_always_has_are_missed_when_none_is_left():
         "gemma2": "pre_feedforward_layernorm.weight",
     }.items():
         gone = {name: None for name in checkpoint_of(family).tensors if pattern in name and "model.norm" not in name}
-        with pytest.raises(FormatError, match=f"a model of type {family} has"):
+        with pytest.raises(FormatError, match=f"all models of family {family} have"):
             plan(family, gone)
 
 
@@ -348,7 +348,7 @@ def test_the_config_of_an_ordinary_model_gives_no_note(family):
     [
         ("num_experts", 60, "nothing here reads num_experts = 60"),
         ("num_local_experts", 8, "nothing here reads num_local_experts = 8"),
-        ("text_config", {"hidden_size": 64}, "nothing here reads text_config"),
+        ("audio_config", {"hidden_size": 64}, "nothing here reads audio_config"),
         ("num_nextn_predict_layers", 1, "nothing here reads num_nextn_predict_layers = 1"),
         ("pruned_heads", {"0": [1]}, "nothing here reads pruned_heads"),
         ("architectures", ["Qwen2ForCausalLM"], "architectures = Qwen2ForCausalLM, but model_type = llama"),

@@ -228,7 +228,7 @@ REFUSED = {
     "no model_type": ({"model_type": None}, {}, "N300", "expected a model_type, such as 'llama', got None"),
     "unknown model_type": (
         {"model_type": "olmo"}, {}, "N300",
-        "no family for model_type 'olmo'; it has gemma, gemma2, llama, mistral, mixtral, phi3, qwen2, qwen3",
+        "no family for model_type 'olmo'; it has gemma, gemma2, gemma3, llama, mistral, mistral3, mixtral, mllama",
     ),
     "unknown machine": ({}, {}, "N500", "unknown machine 'N500'; did you mean 'N300'?"),
     "missing tensor": (
@@ -382,8 +382,9 @@ def test_the_command_lists_families_and_machines(tmp_path):
     path.write_text('model_types = ["olmo"]\nextends = "llama"\n')
     text = invoke("prepare", "--recipes", "--recipe", str(path)).stdout
     assert "recipe mine, revision " in text
-    assert "\n  mine     olmo\n" in text
-    assert "\n  P150x4   1x4  blackhole_p150\n" in text
+    assert "\n  mine      olmo\n" in text
+    assert "\n  gemma3    gemma3                recorded caches\n" in text
+    assert "\n  P150x4  1x4  blackhole_p150\n" in text
     data = json.loads(invoke("prepare", "--recipes", "--json").stdout)
-    assert data["families"]["llama"] == ["llama", "mistral"]
+    assert data["families"]["llama"] == ["llama"]
     assert data["machines"]["TG"] == [8, 4, "wormhole_n150"]

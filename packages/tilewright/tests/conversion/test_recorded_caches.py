@@ -20,6 +20,8 @@ BRIEF = (
     "llama_f32-N300-performance", "llama_f32_as_bf16-N150-performance",
     "phi3mini-N150-performance", "qwen25_05b-N300-accuracy",
     "qwen3_06b-N300-performance",
+    "gemma1-N300-performance", "gemma3-N150-performance", "mistral3-N300-performance", "mixtral_fused-T3K-performance",
+    "mllama-N300-performance", "qwen25vl_new-T3K-performance", "qwen2vl-N300-accuracy", "qwen3vl-N300-performance",
 )  # fmt: skip
 THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
 COMPARED = list(records()) if THOROUGH else BRIEF  # some in real size, of several gigabytes
@@ -60,6 +62,14 @@ def recorded_spec(spec, mesh):
     }
 
 
+def differences(found, expected):
+    """Return what is found otherwise than expected, as far as a record has it: those of later families have less."""
+    pairs = {key: (found[key], expected[key]) for key in found.keys() & expected.keys()}
+    memory = pairs.pop("memory")
+    pairs |= {key: (memory[0].get(key), value) for key, value in memory[1].items()}
+    return {key: pair for key, pair in pairs.items() if pair[0] != pair[1]}
+
+
 def test_every_record_has_the_names_specs_and_meshes_of_the_original():
     files = 0
     for name, record in records().items():
@@ -69,10 +79,9 @@ def test_every_record_has_the_names_specs_and_meshes_of_the_original():
         assert {file.file for file in cache.files} == set(record["files"]), name
         for file in cache.files:
             expected = record["files"][file.file]
-            found = recorded_spec(file.spec, file.mesh)
-            assert found == {key: expected[key] for key in found}, f"{name}: {file.file}"
+            assert differences(recorded_spec(file.spec, file.mesh), expected) == {}, f"{name}: {file.file}"
         files += len(record["files"])
-    assert files == 1878
+    assert files == 1878 + 638
 
 
 def test_every_recorded_marker_is_written():

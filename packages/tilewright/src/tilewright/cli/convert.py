@@ -19,7 +19,7 @@ import click
 from .._text import count_of, format_bytes, format_table, spell_extents
 from ..errors import UnreachableError
 from .console import Answer, CommandError, Console, ExitCode, Progress, table_width
-from .options import FILE, SIZE, ParamType, SpecOptions, group_options, spec_options
+from .options import SIZE, ParamType, SpecOptions, group_options, spec_options
 from .program import follow_links_option, refuse_options, verb
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def run_options(verb_name: str, noun: str, memory: str, dry_run: str) -> Callabl
 @verb("convert")
 @click.argument("paths", nargs=-1, required=True, metavar="SOURCE... OUT")
 @click.option("--to", type=click.Choice(KINDS), help="Output type. [tensorbin, or safetensors if OUT is one]")
-@click.option("--rules", type=FILE, help="TOML file of name patterns and their settings.")
+@click.option("--rules", metavar="NAME", help="TOML file of name patterns and settings, or a set, such as gpt_oss.")
 @click.option("--transpose", is_flag=True, help="Transpose the last two dimensions of every tensor.")
 @click.option("--like-ttnn", is_flag=True, help="Round to bfloat16 before blocks for sharded memory, as ttnn does.")
 @click.option("--pad-value", type=float, metavar="X", help="Value of padding. [0]")

@@ -168,6 +168,7 @@ def _parse_layers(text: str | None) -> list[int] | None:
 
 def _list_recipe(paths: tuple[str, ...], options: dict[str, Any]) -> Answer:
     from ..conversion import Recipe, recipe_names
+    from ..conversion.rules import rule_sets
 
     if paths:
         raise click.UsageError("--recipes takes no paths; choose a recipe with --recipe")
@@ -177,13 +178,21 @@ def _list_recipe(paths: tuple[str, ...], options: dict[str, Any]) -> Answer:
     lines = [
         f"recipe {recipe.name}, revision {recipe.revision}",
         f"  follows {recipe.follows}",
-        "families and their model_type",
+        "families, their model_type, and what their files are held to",
     ]
-    width = max(map(len, [*families, *machines]))
-    lines += [f"  {name:<{width}}  {', '.join(types)}" for name, types in families.items()]
+    width = max(map(len, machines))
+    held = {True: "recorded caches", False: "the source", None: ""}
+    rows = [(name, ", ".join(types), held[recipe.families[name].recorded]) for name, types in families.items()]
+    lines += format_table(rows, table_width(), indent="  ")
     lines.append("machines, their mesh and chip")
     lines += [f"  {name:<{width}}  {rows}x{columns}  {chip}" for name, (rows, columns, chip) in machines.items()]
-    return Answer("\n".join(lines), {**recipe.to_json(), "families": families, "machines": machines})
+    recorded = {family.name: family.recorded for family in recipe.families.values()}
+    sets = {name: list(model_types) for name, model_types in rule_sets().items()}
+    lines.append("sets of rules for models of no family, as in convert --rules gpt_oss")
+    lines += format_table([(name, ", ".join(types)) for name, types in sets.items()], table_width(), indent="  ")
+    own = {"families": families, "recorded": recorded, "machines": machines, "rules": sets}
+    data = {**recipe.to_json(), **own}
+    return Answer("\n".join(lines), data)
 
 
 def _explain(plan: ConversionPlan, pattern: str, show: str | None) -> Answer:

@@ -47,6 +47,7 @@ from .recipe import DEFAULT_RECIPE, Optimizations, Recipe
 from .recipe_logic import Choices
 from .recipe_run import RecipeOutput, RecipeRun, find_family
 from .source import stored_assembly
+from .text_tower import is_part, merge_text_config, name_language_model
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -105,6 +106,7 @@ _UNRELATED = frozenset((
     "max_sequence_length", "do_sample", "use_flash_attention_2", "unsloth_fixed", "unsloth_version",
 ))  # fmt: skip
 """Fields of config.json that are read elsewhere, or that change neither weights nor their order."""
+_OF_IMAGES = re.compile(r"_|(vision(?!_config)|image|video|mm|boi|eoi|(multimodal_)?projector|spatial_merge)_")
 
 # Fields that announce tensors: the pattern of their names, and an example.
 _QKV_BIAS = (r"\.(q|k|v|qkv)_proj\.bias$", "model.layers.0.self_attn.q_proj.bias")
@@ -117,17 +119,22 @@ _ANNOUNCED = {
     "qk_norm": _HEAD_NORM,
 }
 
-# Weights that the cache has wherever there are tensors, and the models that have them in transformers: of these types,
-# or of these if config.json has attention_bias = true.
+# Weights that the cache has wherever there are tensors, and the models that have them in transformers if config.json
+# has attention_bias = true; some families always have them.
 _OPTIONAL = (
-    (_QKV_BIAS[0], ("qwen2",), ("llama", "gemma", "gemma2", "qwen3")),
-    (_HEAD_NORM[0], ("qwen3",), ()),
-    (r"\.(pre|post)_feedforward_layernorm\.weight$", ("gemma2",), ()),
+    (_QKV_BIAS[0], ("llama", "gemma", "gemma2", "gemma3", "qwen3", "qwen3_vl")),
+    (_HEAD_NORM[0], ()),
+    (r"\.(pre|post)_feedforward_layernorm\.weight$", ()),
 )
 
 
 def describe_tensors(
-    names: Iterable[str], family: str, layers: int | None, experts: int | None, tied: Collection[str] = ()
+    names: Iterable[str],
+    family: str,
+    layers: int | None,
+    experts: int | None,
+    tied: Collection[str] = (),
+    unused: Mapping[str, str] | None = None,
 ) -> Iterator[str]:
     """Yield a note for every group of tensors that no file is made from; raise if one of them may not be left out.
 
@@ -137,6 +144,7 @@ def describe_tensors(
         layers: the number of layers of the model, None if the recipe has no such number.
         experts: the number of experts of a layer, likewise.
         tied: tensors that the embedding replaces.
+        unused: patterns of tensors that the family leaves out, and why.
 
     >>> list(describe_tensors(["model.layers.2.mlp.up_proj.weight"], "llama", 2, 0))
     ['unused: model.layers.2.mlp.up_proj.weight: config.json says that the model has 2 layers']
@@ -150,7 +158,7 @@ def describe_tensors(
             reason = "config.json ties the head to the embedding, which is written in its place"
             groups.setdefault((name, reason), []).append(name)
         else:
-            groups.setdefault(_classify(name, family, layers, experts), []).append(name)
+            groups.setdefault(_classify(name, family, layers, experts, unused or {}), []).append(name)
     for (pattern, reason), group in list(groups.items())[:_MAX_GROUPS]:
         yield f"unused: {_describe_group(pattern, group)}: {reason}"
     if len(groups) > _MAX_GROUPS:
@@ -166,14 +174,16 @@ def _describe_group(pattern: str, names: list[str]) -> str:
     return f"{pattern} ({len(names)} tensors)"
 
 
-def _classify(name: str, family: str, layers: int | None, experts: int | None) -> tuple[str, str]:
+def _classify(
+    name: str, family: str, layers: int | None, experts: int | None, unused: Mapping[str, str]
+) -> tuple[str, str]:
     """Return the pattern that a tensor shares with its like, and the reason why it is left out."""
     layer, expert = _LAYER.match(name), _EXPERT.match(name)
     if layer is not None and layers is not None and int(layer[1]) >= layers:
         return _BEYOND, f"config.json says that the model has {count_of(layers, 'layer')}"
     if expert is not None and experts and int(expert[1]) >= experts:
         return _NUMBER.sub("*", name), f"config.json says that a layer has {experts} experts"
-    for pattern, reason in _IGNORED:
+    for pattern, reason in (*unused.items(), *_IGNORED):
         if (match := re.search(pattern, name)) is not None:
             return _NUMBER.sub("*", f"{name[: match.end()]}*" if match[0].endswith(".") else name), reason
     return (
@@ -183,7 +193,11 @@ def _classify(name: str, family: str, layers: int | None, experts: int | None) -
 
 
 def describe_config(
-    config: Mapping[str, Any], used: Collection[str], tensors: Collection[str], unused: Collection[str] = ()
+    config: Mapping[str, Any],
+    used: Collection[str],
+    tensors: Collection[str],
+    unused: Collection[str] = (),
+    required: Collection[str] = (),
 ) -> Iterator[str]:
     """Yield notes about fields of a config.json that contradict each other, or that nothing reads.
 
@@ -194,6 +208,7 @@ def describe_config(
         used: the fields that the recipe has read.
         tensors: the names of the tensors of the checkpoint.
         unused: those that no file is made from.
+        required: some that all models of the family have.
 
     >>> list(describe_config({"model_type": "llama", "num_experts": 4, "rope_theta": 10000.0}, ["model_type"], []))
     ['config.json: nothing here reads num_experts = 4; if it changes the weights, the cache is not of this model']
@@ -210,7 +225,7 @@ def describe_config(
             text = json.dumps(config[field])
             yield f"config.json says {field} = {text}, but the checkpoint has {tensor}: the tensors count"
     dropped = set(unused)
-    yield from _describe_optional(config, [name for name in own if name not in dropped])
+    yield from _describe_optional(config, [name for name in own if name not in dropped], required)
     yield from _describe_contradictions(config)
     if unread := list_unread(config, used):
         yield (
@@ -228,16 +243,16 @@ def list_unread(config: Mapping[str, Any], used: Collection[str]) -> list[str]:
     return [
         f"{field} = {repr(value)[:40]}"
         for field, value in config.items()
-        if value and field not in used and field not in _UNRELATED and not field.startswith("_")
+        if value and field not in used and field not in _UNRELATED and _OF_IMAGES.match(field) is None
     ]
 
 
-def _describe_optional(config: Mapping[str, Any], tensors: Collection[str]) -> Iterator[str]:
+def _describe_optional(config: Mapping[str, Any], tensors: Collection[str], required: Collection[str]) -> Iterator[str]:
     """Yield a note for weights that the tensors ask for, and that transformers would not give such a model."""
     model_type = str(config.get("model_type"))
-    for pattern, always, announced in _OPTIONAL:
+    for pattern, announced in _OPTIONAL:
         tensor = next((name for name in tensors if re.search(pattern, name)), None)
-        if tensor is None or model_type in always or (model_type in announced and config.get("attention_bias")):
+        if tensor is None or tensor in required or (model_type in announced and config.get("attention_bias")):
             continue
         unless = " unless config.json says attention_bias = true" if model_type in announced else ""
         yield (
@@ -250,7 +265,7 @@ def _describe_contradictions(config: Mapping[str, Any]) -> Iterator[str]:
     model_type, classes = str(config.get("model_type")), config.get("architectures")
     for name in classes if isinstance(classes, list) else ():
         stem = re.sub(r"(For[A-Z]|Model$|LMHead).*", "", str(name)).lower()
-        if stem != re.sub("[_-]", "", model_type).lower():
+        if stem.replace("_", "") != re.sub("[_-]", "", model_type).lower():
             yield f"config.json says architectures = {name}, but model_type = {model_type}: the model_type counts"
     old, new = config.get("torch_dtype"), config.get("dtype")
     if old and new and old != new:
@@ -361,7 +376,9 @@ class Checkpoint:
         >>> Checkpoint.of_config("model", {}).has_tensors
         False
         """
-        return cls(spelling, config, {}, defaultdict(partial(format_of, "bfloat16")), has_tensors=False)
+        return cls(
+            spelling, merge_text_config(config), {}, defaultdict(partial(format_of, "bfloat16")), has_tensors=False
+        )
 
     @classmethod
     def of(cls, spelling: str, model: NamedModel, notes: Iterable[str] = ()) -> Checkpoint:
@@ -513,18 +530,30 @@ class WeightCache:
         Args:
             tensors: the opened tensors of the checkpoint; empty if only their names are known.
         """
-        names, config = self.run.names, self.checkpoint.config
+        names, config, family = self.run.names, self.checkpoint.config, self.run.family
+        own = range(names.get("layers", 0))
+        required = {name for k in own for key in self.run.required(k) for name in self.run.weight(key).sources}
+        layers = names.get("stored_layers", names.get("layers"))
         head = self.run.all_weights().get("output.weight")
         tied = [_HEAD] if head is not None and head.sources == [_EMBEDDING] and _HEAD in self.unused else []
         if tied and tensors:
             _compare_head(tensors[_HEAD], tensors[_EMBEDDING])
         return (
-            *describe_tensors(self.unused, self.run.family.name, names.get("layers"), names.get("experts"), tied),
+            *self._describe_family(),
+            *describe_tensors(self.unused, family.name, layers, names.get("experts"), tied, family.unused),
             *self._describe_parts(),
-            *describe_config(config, self.run.config_fields, self.checkpoint.sources, self.unused),
+            *describe_config(config, self.run.config_fields, self.checkpoint.sources, self.unused, required),
             *self.checkpoint.notes,
             *self._describe_dtype(),
         )
+
+    def _describe_family(self) -> Iterator[str]:
+        """Yield a note if the files of the family are not held to those that the original writes."""
+        if self.run.family.recorded is False:
+            yield (
+                f"family {self.run.family.name} follows the source of the original; it was not compared with a cache"
+                " that the original wrote"
+            )
 
     def _describe_parts(self) -> Iterator[str]:
         """Yield notes on tensors that weights use only in part."""
@@ -632,7 +661,7 @@ class WeightCache:
 
     def marker(self) -> dict[str, bytes]:
         """Return the file that marks the cache as complete, by name; none if it is not, or the recipe has none."""
-        if not self.recipe.marker or not self.is_complete:
+        if not self.recipe.marker or not self.is_complete or is_part(self.checkpoint.config):
             return {}
         names = self.run.names
         spelled = []
@@ -672,6 +701,7 @@ class WeightCache:
         return {
             **self.recipe.to_json(),
             "family": self.run.family.name,
+            "recorded": self.run.family.recorded,
             "machine": self.machine.name,
             "directory": self.directory,
             "model": self.run.names["model_name"],
@@ -775,6 +805,7 @@ def open_checkpoint(
     as_path(source)
     config = None if _may_be_gguf(source) else read_config(source)
     if config is not None:
+        config = merge_text_config(config)
         find_family(Recipe.load(recipe), config)
         _refuse_adapter(source)
     tensors = open_tensors(source, follow_symlinks=True)
@@ -791,8 +822,9 @@ def open_checkpoint(
     is_quantized = any(isinstance(tensor, QuantizedTensor) for tensor in tensors.values())
     is_ignored = config.get("quantization_config") and not is_quantized
     notes = ["config.json has a quantization_config, but no tensor is quantised: it is not used"] if is_ignored else []
-    model = NamedModel(config, tensors, {}, tuple(notes))
-    return Checkpoint.of(spell_checkpoint(source), model, tensors.notes), tensors
+    named = name_language_model(tensors) if is_part(config) else tensors
+    model = NamedModel(config, named, {}, tuple(notes))
+    return Checkpoint.of(spell_checkpoint(source), model, tensors.notes), model.tensors
 
 
 def model_name(source: FilePath) -> str:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 # Consistency of the files of a weight cache: layers, splits, formats, banks and meshes that disagree.
 
 _FILE_NAME = re.compile(r"(?P<name>.+)_dtype_(?P<dtype>[A-Z0-9_]+)_layout_(?P<layout>TILE|ROW_MAJOR)\.tensorbin")
-_OPTIONAL = re.compile(r"(kvcache_|empty_[kv]cache).*")
+_OPTIONAL = re.compile(r"(kvcache_|empty_[kv]cache|(model\.)?(vision\w*|visual)\.).*")
 _LAYER = re.compile(r"layers\.([0-9]+)\.(.+)")
 _SPLIT = re.compile(r"output_lm_head_([0-9]+)_split_shard_([0-9]+)_.*")
 _HIDDEN = re.compile(r"(.+)\.hidden_dim_([0-9]+)")
@@ -87,7 +87,7 @@ class FileName:
 
     @property
     def is_optional(self) -> bool:
-        """Whether it is a cache of keys and values, which is all zeros and can be recreated at any time.
+        """Whether it is a cache of keys and values, which can be recreated at any time, or of the part that sees.
 
         >>> FileName("kvcache_torch.Size([1, 8, 1024, 64])", "BFLOAT8_B", "TILE").is_optional
         True

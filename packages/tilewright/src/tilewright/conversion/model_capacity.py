@@ -446,7 +446,7 @@ def capacity(
     _require_counts(users=users, context=context, tokens=tokens, block_size=block_size, replicas=replicas)
     recipe = Recipe.load(options.get("recipe", DEFAULT_RECIPE))
     checkpoint, target = _open(model, recipe), Machine.of(machine, recipe)
-    part, sizes = _find_machine(machine, recipe, replicas), ModelSizes.of(checkpoint.config)
+    part, sizes = _find_machine(machine, recipe, replicas), ModelSizes.of(recipe.complete(checkpoint.config))
     weights, notes, stored = _weights(checkpoint, part, recipe, sizes, options)
     caches = [*_caches(sizes, part, block_size, kv_dtype or stored), _rotary(sizes, part)]
     is_estimate = any(demand.source == _ESTIMATED for demand in weights)
@@ -573,7 +573,7 @@ def _weights(
     alike: dict[str, list[int]] = {}
     try:
         cache = WeightCache(checkpoint, machine.name, **options)
-        for layer in range(sizes.layers):
+        for layer in range(cache.run.names.get("layers", 0)):
             alike.setdefault(str(cache.run.formats(layer)), []).append(layer)
         counts = {layers[0]: len(layers) for layers in alike.values()}
         chosen: CacheOptions = {**options, "layers": list(counts)}
@@ -582,7 +582,7 @@ def _weights(
         return _estimate_weights(machine, recipe, sizes, options, str(problem))
     source, demands = f"recipe {recipe.name}", dict[tuple[str, TensorSpec], Demand]()
     for file in files:
-        name = file.name.removeprefix(f"layers.{file.layer}.")
+        name = file.name.partition(f"layers.{file.layer}.")[2] or file.name
         key = name, file.spec.with_chip(machine.chip)
         count = 1 if file.layer is None else counts[file.layer]
         old = demands.get(key, Demand("weights", *key, 0, "", source))

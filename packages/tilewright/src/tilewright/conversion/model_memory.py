@@ -106,6 +106,8 @@ class ModelSizes:
         rest = ["linear_attention"] * (every - 1) + ["full_attention"]  # for each interval
         kinds = kinds or (rest * self.layers)[: self.layers]
         shared = self.size("num_kv_shared_layers", default=0) if cached else 0  # the last ones, with earlier caches
+        crossed = self.config.get("cross_attention_layers") if cached else None  # they see images, not the context
+        shared += len(crossed) if isinstance(crossed, list) else 0
         return dict(Counter(kinds[: max(0, self.layers - shared)]))
 
     def cache_layers(self) -> list[CacheLayers]:

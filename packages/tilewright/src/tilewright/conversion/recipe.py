@@ -18,14 +18,14 @@ from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 from .._files import as_path
 from .._json import parse_toml
-from .._text import suggest
+from .._text import find_nearest, suggest
 from ..errors import FileFormatError, FormatError, MemoryConfigError, TilewrightError
 from ..files import FilePath, read_json
 from ..formats import format_of
 from ..memory import Chip
 from ..plugins import list_plugins, load_plugin
 from .recipe_logic import Choices, RecipeLogic, TtTransformers
-from .rules import ExpressionError, validate
+from .rules import ExpressionError, rule_sets, validate
 
 # `RecipeFile`: one TOML file of a recipe, checked: its keys, its types, and the syntax of expressions.
 
@@ -145,6 +145,10 @@ class RecipeFile:
     model_types: tuple[str, ...] = ()
     extends: str | None = None
     without: tuple[str, ...] = ()
+    recorded: bool | None = None
+    required: tuple[str, ...] = ()
+    unused: Mapping[str, str] = field(default_factory=dict)
+    config: Table = field(default_factory=dict)
     weights: Mapping[str, Expression] = field(default_factory=dict)
     functions: Mapping[str, Expression] = field(default_factory=dict)
     values: Mapping[str, Expression] = field(default_factory=dict)
@@ -216,6 +220,16 @@ def _read_functions(value: object, where: str) -> dict[str, Expression]:
         except FileFormatError as problem:
             raise FileFormatError(f"{where}: {problem}") from None
     return functions
+
+
+def _read_reasons(value: object, where: str) -> dict[str, str]:
+    for pattern, reason in _read_table(value, where).items():
+        _read_text(reason, f"{where}: {pattern!r}")
+        try:
+            re.compile(pattern)
+        except re.error as problem:
+            raise FileFormatError(f"{where}: expected a regular expression, got {pattern!r}: {problem}") from None
+    return dict(_read_table(value, where))
 
 
 def _read_record(build: Callable[..., Any], defaults: Table | None = None, **readers: Reader) -> Reader:
@@ -334,6 +348,10 @@ _READERS: dict[str, Reader] = {
     "model_types": _read_texts,
     "extends": _read_text,
     "without": _read_texts,
+    "recorded": _read_flag,
+    "required": _read_texts,
+    "unused": _read_reasons,
+    "config": _read_table,
     "weights": _read_expressions,
     "functions": _read_functions,
     "values": _read_expressions,
@@ -343,7 +361,7 @@ _READERS: dict[str, Reader] = {
 
 DEFAULT_RECIPE = "tt_transformers"
 GUIDE = "docs/guides/write-a-recipe.md"
-RUN_FUNCTIONS = ("config", "config_size", "has_config", "tensor", "weight", "has_weight", "environment")
+RUN_FUNCTIONS = ("config", "config_size", "has_config", "tensor", "has_tensor", "weight", "has_weight", "environment")
 """The functions of recipes, in addition to the functions of all expressions."""
 
 _MAX_BYTES = 1 << 20  # of a file
@@ -352,6 +370,10 @@ _MAX_BYTES = 1 << 20  # of a file
 @dataclass(frozen=True)
 class Family:
     """A family of models: its weights by key, and additions to the files, formats, values and functions of a recipe.
+
+    All its models have the `required` weights, and of others those that their checkpoints have tensors for. `unused`
+    are patterns of tensors that no file is made from, and why. `config` has what config.json may lack. A family is
+    `recorded` if its files are held to those of the original; None says nothing.
 
     >>> Recipe.load("tt_transformers").families["qwen2"].model_types
     ('qwen2',)
@@ -365,6 +387,10 @@ class Family:
     refuse: tuple[Refusal, ...] = ()
     precision: tuple[FormatRule, ...] = ()
     output: tuple[OutputTable, ...] = ()
+    required: tuple[str, ...] = ()
+    unused: Mapping[str, str] = field(default_factory=dict)
+    recorded: bool | None = None
+    config: Table = field(default_factory=dict)
 
     def extend(self, name: str, file: RecipeFile) -> Family:
         """Return the family of a file that extends this one."""
@@ -372,7 +398,22 @@ class Family:
             if key not in self.weights:
                 raise FileFormatError(f"{file.where}: without: {self.name or 'no family'} has no weight {key!r}")
         weights = {key: value for key, value in self.weights.items() if key not in file.without}
-        return Family(name, file.model_types, {**weights, **file.weights}, **_merge_shared(self, file))
+        own = {**weights, **file.weights}
+        required = tuple([key for key in (*self.required, *file.required) if key not in file.without])
+        for key in required:
+            if key not in own:
+                raise FileFormatError(f"{file.where}: required: {name} has no weight {key!r}; {suggest(key, own)}")
+        unused = {**self.unused, **file.unused}
+        return Family(
+            name,
+            file.model_types,
+            own,
+            **_merge_shared(self, file),
+            required=required,
+            unused=unused,
+            recorded=file.recorded,
+            config={**self.config, **file.config},
+        )
 
 
 @dataclass(frozen=True)
@@ -381,7 +422,7 @@ class Recipe:
 
     >>> recipe = Recipe.load("tt_transformers")
     >>> recipe.families["llama"].model_types, len(recipe.devices), recipe.follows[:22]
-    (('llama', 'mistral'), 11, 'models/tt_transformers')
+    (('llama',), 11, 'models/tt_transformers')
     """
 
     name: str
@@ -427,10 +468,22 @@ class Recipe:
             if model_type in family.model_types:
                 return family
         model_types = sorted({name for family in self.families.values() for name in family.model_types})
+        near = find_nearest(model_type, model_types)
+        nearest = "" if near is None else f", to which {near!r} is the nearest"
         raise FormatError(
-            f"recipe {self.name} has no family for model_type {model_type!r}; it has {', '.join(model_types)}; if the"
-            f" model is built like one of them, a TOML file of a few lines adds it: {GUIDE} shows how"
+            f"recipe {self.name} has no family for model_type {model_type!r}{nearest}; it has {', '.join(model_types)};"
+            f" {_other_way(model_type)}"
         )
+
+    def complete(self, config: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the content of a config.json, with what it lacks as it is in the family of the model, if there is one.
+
+        >>> recipe = Recipe.load()
+        >>> recipe.complete({"model_type": "qwen3", "head_dim": 64})
+        {'num_key_value_heads': 32, 'head_dim': 64, 'model_type': 'qwen3'}
+        """
+        known = [family for family in self.families.values() if config.get("model_type") in family.model_types]
+        return {**known[-1].config, **config} if known else config
 
     def outputs(self, family: Family) -> tuple[OutputTable, ...]:
         """Return the files of a `family`: the recipe's files, and its own.
@@ -499,6 +552,14 @@ class Recipe:
             yield from ((condition, ()) for condition in (table.when, *table.each.values()))
             own = (*table.each, "layer") if table.per_layer else (*table.each,)
             yield from ((template, own) for template in (table.name, table.value, table.memory, table.mesh))
+
+
+def _other_way(model_type: str) -> str:
+    """Return what to do with a model that no family is for."""
+    for name, model_types in rule_sets().items():
+        if model_type in model_types:
+            return f"convert --rules {name} cuts and tiles its weights instead"
+    return f"if the model is built like one of them, a TOML file of a few lines adds it: {GUIDE} shows how"
 
 
 def _merge_shared(base: Recipe | Family, file: RecipeFile) -> dict[str, Any]:

@@ -13,9 +13,6 @@ from ..copying import Assembly, join
 from ..errors import FormatError
 from .rules import match_start, rows_in_pairs
 
-_USUAL_KV_HEADS = {"mistral": 8, "mixtral": 8, "qwen2": 32, "qwen3": 32, "gemma": 16, "gemma2": 4}
-_USUAL_HEAD_DIMS = {"qwen3": 128, "gemma": 256, "gemma2": 256}
-
 # The feed-forward network is padded for these models, so that as many cores divide its columns.
 _MLP_CORES = {
     **dict.fromkeys(["Qwen2.5-72B", "Qwen2.5-VL-72B"], 32),
@@ -177,20 +174,15 @@ class TtTransformers(RecipeLogic):
         """The heads of queries."""
         return self.config_size("n_heads", self.config_size("num_attention_heads"))
 
-    def _usual(self, key: str, usual: dict[str, int], default: int) -> int:
-        """Return the default of a key that config.json lacks."""
-        return default if key in self.config else usual.get(self.config["model_type"], default)
-
     @cached_property
     def kv_heads(self) -> int:
         """The heads of keys and values."""
-        default = self._usual("num_key_value_heads", _USUAL_KV_HEADS, self.heads)
-        return self.config_size("n_kv_heads", self.config_size("num_key_value_heads", default))
+        return self.config_size("n_kv_heads", self.config_size("num_key_value_heads", self.heads))
 
     @cached_property
     def head_dim(self) -> int:
         """The size of a head."""
-        return self.config_size("head_dim", self._usual("head_dim", _USUAL_HEAD_DIMS, self.dim // self.heads))
+        return self.config_size("head_dim", self.dim // self.heads)
 
     @cached_property
     def layers(self) -> int:

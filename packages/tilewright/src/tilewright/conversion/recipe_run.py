@@ -27,12 +27,11 @@ from .recipe import (
 from .recipe_logic import Choices
 from .rules import ExpressionError, evaluate
 
-# Weights that not all models have: the pattern of their keys, the types of models that have them, and a field of
-# config.json that announces them.
+# Weights that not all models have: the pattern of their keys, and a field of config.json that announces them.
 _OPTIONAL_WEIGHTS = (
-    (r"attention\.w[qkv]\.bias$", ("qwen2",), "attention_bias"),
-    (r"attention\.[qk]_norm\.weight$", ("qwen3",), "use_qk_norm"),
-    (r"\.(pre|post)_feedforward_layernorm\.weight$", ("gemma2",), ""),
+    (r"attention\.w[qkv]\.bias$", "attention_bias"),
+    (r"attention\.[qk]_norm\.weight$", "use_qk_norm"),
+    (r"\.(pre|post)_feedforward_layernorm\.weight$", ""),
 )
 _PLACEHOLDER_MODEL = "model"  # the name that layers go by which a decoder config does not list
 
@@ -87,7 +86,8 @@ class RecipeRun:
         choices: Choices,
         optimizations: Optimizations,
     ) -> None:
-        self.recipe, self.config, self.tensors, self.optimizations = recipe, config, tensors or {}, optimizations
+        self.recipe, self.tensors, self.optimizations = recipe, tensors or {}, optimizations
+        self.config = recipe.complete(config)
         self._is_implied = tensors is None
         self.family = find_family(recipe, config)
         self._weights: dict[str, Assembly] = {}
@@ -95,7 +95,7 @@ class RecipeRun:
         self._used: dict[str, str] = {}  # the weights of an output, and their expressions
         self._places = [f"recipe {recipe.name}"]  # and the expressions that are being evaluated, for messages
         self._patterns = [(_compile_key(key), text) for key, text in self.family.weights.items()]
-        self.config_fields = {"model_type"}
+        self.config_fields = {"model_type", "text_config", "vision_config"}
         """The fields of config.json that were read."""
         self._shapes = [(_compile_key(key), text) for key, text in recipe.shapes.items()]
         self.names: dict[str, Any] = {
@@ -104,6 +104,7 @@ class RecipeRun:
             "config_size": self.config_size,
             "has_config": self.has_config,
             "tensor": self.tensor,
+            "has_tensor": self.tensors.__contains__,
             "weight": self.weight,
             "has_weight": self.has_weight,
             "environment": os.environ.get,
@@ -111,12 +112,14 @@ class RecipeRun:
         functions = {**recipe.functions, **self.family.functions}.items()
         defined = {self._define(signature, expression) for signature, expression in functions}
         values = {**recipe.values, **self.family.values}
-        logic = recipe.logic(choices, config, self.config_size, self.has_weight)
+        logic = recipe.logic(choices, self.config, self.config_size, self.has_weight)
         for name in {**dict.fromkeys(recipe.logic.names()), **values}:
             if name in values:
                 self.names[name] = vars(logic)[name] = self.evaluate(values[name])
             elif name not in defined:
                 self.names[name] = getattr(logic, name)
+        for key in self.required(0):
+            self._require(key)
         for message in logic.refusals():
             raise FormatError(message)
         for refusal in (*recipe.refuse, *self.family.refuse):
@@ -147,10 +150,31 @@ class RecipeRun:
         finally:
             self._places.pop()
 
+    def required(self, layer: int) -> list[str]:
+        """Return the keys of the weights of a layer that all models of the family have."""
+        return [number for key in self.family.required for number in self._number_key(key, layer)]
+
+    def _require(self, key: str) -> None:
+        try:
+            self.weight(key)
+        except MissingTensorError as problem:
+            raise MissingTensorError(
+                f"all models of family {self.family.name} have {key}, but the checkpoint has no {problem.tensor!r}; use"
+                " a checkpoint with all tensors",
+                problem.tensor,
+            ) from None
+
     def config_entry(self, key: str) -> object:
-        """Return an entry of config.json, None if there is none."""
+        """Return an entry of config.json, None if there is none; raise for a size that its text_config contradicts."""
         self.config_fields.add(key)
-        return self.config.get(key)
+        value, inner = self.config.get(key), self.config.get("text_config")
+        other = inner.get(key, value) if isinstance(inner, Mapping) else value
+        if type(other) is int and other != value:
+            raise _LocatedError(
+                f"config.json: {key} is {value!r:.40}, but its text_config says {other}; tt_transformers goes by the"
+                " first, and transformers by the second, so correct the wrong one"
+            )
+        return value
 
     def has_config(self, key: str) -> bool:
         """Return whether config.json has an entry, if only null."""
@@ -175,6 +199,8 @@ class RecipeRun:
 
     def _describe_names(self, missing: str) -> str:
         """Return a remark about tensors that are named otherwise than a missing one."""
+        if not missing:
+            return ""
         prefix, _, rest = missing.partition(".")
         for name in self.tensors if rest else ():
             if name.endswith(f".{missing}") or name == rest:
@@ -197,8 +223,9 @@ class RecipeRun:
 
     def _imply_weight(self, key: str) -> Assembly:
         """Return a weight of the shape that config.json implies, if transformers gives one to such a model."""
-        for pattern, model_types, field in _OPTIONAL_WEIGHTS:
-            if re.search(pattern, key) and not (self.config["model_type"] in model_types or self.config.get(field)):
+        for pattern, field in _OPTIONAL_WEIGHTS:
+            own = any(_compile_key(required).fullmatch(key) for required in self.family.required)
+            if re.search(pattern, key) and not own and not self.config.get(field):
                 raise MissingTensorError(f"a model of type {self.config['model_type']} has no {key}")
         shape = self._expected_shape(key)
         if shape is None:
@@ -240,9 +267,10 @@ class RecipeRun:
         return True
 
     def _number_key(self, key: str, layer: int) -> list[str]:
-        """Return the keys of a layer for a key with placeholders: one, or one for each expert."""
-        experts = range(self.names.get("experts", 0)) if "{expert}" in key else [0]
-        return [key.format(layer=layer, expert=expert) for expert in experts]
+        """Return the keys of a layer for a key with placeholders: one for all numbers of the others, as `experts`."""
+        names = PLACEHOLDER.findall(key)
+        counts = [[layer] if name == "layer" else range(self.names.get(f"{name}s", 0)) for name in names]
+        return [key.format(**dict(zip(names, numbers, strict=True))) for numbers in product(*counts)]
 
     def _check_layers(self) -> None:
         """Raise if a weight that one layer has is missing in another: it was lost, and the model is not complete."""
@@ -272,7 +300,7 @@ class RecipeRun:
         layered = [key for key in self.family.weights if "{layer}" in key]
         for key in self.family.weights:
             if key not in layered:
-                keys.append(key)
+                keys += self._number_key(key, 0)
             elif key == layered[0]:
                 for layer in range(self.names["layers"]):
                     keys += [numbered for own in layered for numbered in self._number_key(own, layer)]
@@ -311,7 +339,7 @@ class RecipeRun:
         if not isinstance(value, Assembly):
             raise FormatError(f"{table.value.where}: expected a tensor, got {value!r}")
         return RecipeOutput(
-            self.evaluate(table.name, bound),
+            f"{self.names.get('file_prefix', '')}{self.evaluate(table.name, bound)}",
             value,
             dtype,
             table.layout,

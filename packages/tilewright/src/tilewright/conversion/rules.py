@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, fields, replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from itertools import product
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -320,6 +320,7 @@ def _bind(target: ast.AST, value: Any) -> dict[str, Any]:
 
 
 _MAX_BYTES = 1 << 20
+_NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")  # of a layer or an expert, in the name of a tensor
 SHARD_KINDS = ("height", "width", "block", "nd", "dims")
 _TYPES: dict[str, tuple[type, str]] = {
     **dict.fromkeys(("transpose_tile", "skip", "like_ttnn"), (bool, "true or false")),
@@ -445,6 +446,9 @@ RuleLines: TypeAlias = "Rules | str | Path | Mapping[str, Mapping[str, Any]] | I
 class Rules:
     """Patterns with settings, in order, on top of the settings for all tensors.
 
+    `name` is that of a set that comes with tilewright, whose patterns are for many models: nothing is said about those
+    that match no tensor, unless it makes none.
+
     Patterns are shell patterns: `*`, `?` and `[...]` match any text (dots included), one character, and one of
     several. A dtype for all tensors applies to floating-point tensors only, and so does a float format in a line with
     such a pattern; integers and bools keep theirs unless a line has their exact name, or an integer format.
@@ -456,22 +460,25 @@ class Rules:
 
     lines: tuple[tuple[str, Settings], ...] = ()
     for_all: Settings = Settings()
+    name: str = ""
 
     @classmethod
     def of(cls, lines: RuleLines | None = None, **for_all: Any) -> Rules:
-        """Return rules from `lines`, a TOML file or patterns and settings, and from settings `for_all` tensors.
+        """Return rules from `lines`, a set's name, a TOML file or patterns, and from settings `for_all` tensors.
 
         >>> Rules.of([("*", {"layout": "tile"})]).lines
         (('*', Settings(layout='tile')),)
         """
         if isinstance(lines, Rules):
-            return cls(lines.lines, Settings.of(for_all, "the settings for all tensors").with_defaults(lines.for_all))
+            own = Settings.of(for_all, "the settings for all tensors").with_defaults(lines.for_all)
+            return replace(lines, for_all=own)
+        name = str(lines) if isinstance(lines, (str, Path)) and str(lines) in rule_sets() else ""
         if isinstance(lines, (str, Path)):
-            parsed = _read_toml(lines)
+            parsed = _read_set(name)[1] if name else _read_toml(lines)
         else:
             parsed = list(lines.items() if isinstance(lines, Mapping) else lines or ())
         pairs = tuple([(pattern, Settings.of(settings, f"rule {pattern!r}")) for pattern, settings in parsed])
-        return cls(pairs, Settings.of(for_all, "the settings for all tensors"))
+        return cls(pairs, Settings.of(for_all, "the settings for all tensors"), name)
 
     def settings(self, name: str, source: Format | None = None) -> Settings:
         """Return the settings of the patterns that match `name`, without those for all tensors.
@@ -517,15 +524,46 @@ class Rules:
         ['*.wieght']
         """
         listed = list(names)
-        return [
+        unmatched = [
             pattern
             for pattern, settings in self.lines
-            if settings.value is None and not any(fnmatchcase(name, pattern) for name in listed)  # others make tensors
+            if (settings.value is None or settings.each)  # others make one tensor
+            and not any(fnmatchcase(name, _PLACEHOLDER.sub("*", pattern)) for name in listed)
         ]
+        made = {pattern for pattern, settings in self.lines if settings.value is not None}
+        return unmatched if not self.name or made <= set(unmatched) else []
+
+
+_PLACEHOLDER = re.compile(r"\{[^{}]*\}")
+_SETS = "rule_sets"  # the folder of TOML files
+
+
+@lru_cache
+def rule_sets() -> Mapping[str, tuple[str, ...]]:
+    """Return the names of the sets of rules that come with tilewright, and the types of models that each is for.
+
+    >>> rule_sets()["gpt_oss"]
+    ('gpt_oss',)
+    """
+    folder = files("tilewright.conversion") / _SETS
+    names = sorted([file.name.removesuffix(".toml") for file in folder.iterdir() if file.name.endswith(".toml")])
+    return {name: _read_set(name)[0] for name in names}
+
+
+@lru_cache
+def _read_set(name: str) -> tuple[tuple[str, ...], list[tuple[str, Any]]]:
+    """Return the types of models that a set of rules is for, and its lines."""
+    table = parse_toml((files("tilewright.conversion") / _SETS / f"{name}.toml").read_bytes(), name)
+    return tuple(table.pop("model_types")), list(table.items())
 
 
 def _read_toml(path: str | Path) -> list[tuple[str, Any]]:
     path = as_path(path)
+    if not path.suffix and not path.exists():
+        raise FormatError(
+            f"unknown rules {str(path)!r}; give the path of a TOML file, or the name of a set:"
+            f" {suggest(path, rule_sets())}"
+        )
     size = path.stat().st_size
     if size > _MAX_BYTES:
         raise FileFormatError(f"{path} has {size} bytes, more than {_MAX_BYTES} for rules")
@@ -616,7 +654,12 @@ def list_outputs(tensors: Mapping[str, StoredTensor], rules: Rules) -> Iterator[
     ...     [(output.name, output.source.value.shape) for output in list_outputs(tensors, rules)]
     [('qkv', (6, 8))]
     """
-    added = [output for pattern, settings in rules.lines for output in _new_outputs(pattern, settings, tensors, rules)]
+    functions = _functions_of(tensors)
+    added = [
+        output
+        for pattern, settings in rules.lines
+        for output in _new_outputs(pattern, settings, tensors, rules, functions)
+    ]
     used = {name for output in added for name in output.source.tensors}
     for tensor in tensors.values():
         own = rules.settings(tensor.name, tensor.format)
@@ -624,33 +667,41 @@ def list_outputs(tensors: Mapping[str, StoredTensor], rules: Rules) -> Iterator[
             continue
         source = AssembledSource.of(tensor)
         if own.value is not None:
-            source = _evaluate_value(own.value, tensors, {"this": source.value})
+            source = _evaluate_value(own.value, tensors, {**functions, "this": source.value})
         float_dtype = None if own.dtype is not None else rules.settings(tensor.name).dtype
         yield OutputTensor(_rename(tensor.name, rules), source, own, float_dtype)
     yield from added
 
 
 def _new_outputs(
-    pattern: str, settings: Settings, tensors: Mapping[str, StoredTensor], rules: Rules
+    pattern: str, settings: Settings, tensors: Mapping[str, StoredTensor], rules: Rules, functions: Mapping[str, Any]
 ) -> Iterator[OutputTensor]:
     """Yield the tensors that a line with a value makes, if it matches none that exists."""
     if settings.value is None or any(fnmatchcase(name, pattern) for name in tensors):
         return
-    loops = {
-        name: evaluate(text, {}) if isinstance(text, str) else text for name, text in (settings.each or {}).items()
-    }
-    if not all(loops.values()):
-        raise FormatError(f"rule {pattern!r} makes no tensor: each = {dict(settings.each or {})} has an empty list")
-    for values in product(*loops.values()):
-        bound = dict(zip(loops, values, strict=True))
+    each = dict(settings.each or {})
+    if not all(each.values()):
+        raise FormatError(f"rule {pattern!r} makes no tensor: each = {each} has an empty list")
+    for bound in _bindings(list(each.items()), dict(functions)):
         name = evaluate(f'f"""{pattern}"""', bound)
         source = _evaluate_value(settings.value, tensors, bound)
         own = settings.with_defaults(rules.settings(name, source.format))
         yield OutputTensor(name, source, own, None if own.dtype is not None else rules.settings(name).dtype)
 
 
-def _evaluate_value(text: str, tensors: Mapping[str, StoredTensor], names: Mapping[str, Any]) -> AssembledSource:
-    """Return the value of an expression over tensors."""
+def _bindings(loops: list[tuple[str, Any]], names: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield `names` with the values that loops go through, of which later ones may use the names of earlier ones."""
+    if not loops:
+        yield names
+        return
+    (name, values), *others = loops
+    for value in evaluate(values, names) if isinstance(values, str) else values:
+        yield from _bindings(others, {**names, name: value})
+
+
+def _functions_of(tensors: Mapping[str, StoredTensor]) -> dict[str, Callable[..., Any]]:
+    """Return the functions of expressions over some tensors."""
+    found: dict[str, set[int]] = {}
 
     def tensor(name: str) -> Assembly:
         if name not in tensors:
@@ -658,7 +709,19 @@ def _evaluate_value(text: str, tensors: Mapping[str, StoredTensor], names: Mappi
             raise FormatError(f"the source has no tensor {name!r}; {suggest(name, tensors, otherwise)}")
         return stored_assembly(tensors[name])
 
-    value = evaluate(text, {**names, "tensor": tensor})
+    def numbers(pattern: str) -> list[int]:
+        if not found:
+            for name in tensors:
+                for match in _NUMBER.finditer(name):
+                    found.setdefault(f"{name[: match.start()]}*{name[match.end() :]}", set()).add(int(match[0]))
+        return sorted(found.get(pattern, ()))
+
+    return {"tensor": tensor, "has_tensor": tensors.__contains__, "numbers": numbers}
+
+
+def _evaluate_value(text: str, tensors: Mapping[str, StoredTensor], names: Mapping[str, Any]) -> AssembledSource:
+    """Return the value of an expression over tensors."""
+    value = evaluate(text, names)
     if not isinstance(value, Assembly):
         raise FormatError(f"{text} is not a tensor but {value!r}")
     return AssembledSource(value, {name: tensors[name] for name in value.sources})

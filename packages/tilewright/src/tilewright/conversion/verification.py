@@ -45,6 +45,7 @@ from .source import (
     note_exceptional,
     stored_assembly,
 )
+from .text_tower import name_language_model
 from .work_folder import WorkFolder, output_names
 
 
@@ -145,6 +146,8 @@ def verify(
     path = as_path(out)
     manifest, open_output, notes = _open_outputs(path, follow_symlinks)
     sources = None if source is None else open_sources(source, follow_symlinks)
+    if sources is not None and manifest.recipe:
+        sources = name_language_model(sources)
     if device is not None:
         _validate_device(device, manifest, path)
     threads, slab, _ = plan_memory(memory, jobs)
@@ -332,8 +335,7 @@ def rebuild_source(entry: ManifestEntry, sources: Mapping[str, StoredTensor]) ->
     tensors = {key: sources[key] for key in entry.sources}
     through = tuple([scalar_format_of(element) for element in entry.through])
     if entry.value is not None:
-        assemblies = {key: stored_assembly(tensor) for key, tensor in tensors.items()}
-        value = evaluate(entry.value, {"tensor": assemblies.__getitem__})
+        value = evaluate(entry.value, {"tensor": lambda key: stored_assembly(sources[key])})
     else:
         value = stored_assembly(tensors[entry.name])
         if entry.order is not None:
