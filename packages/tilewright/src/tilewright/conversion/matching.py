@@ -1,0 +1,500 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`match`: which tensors of one checkpoint are made of which tensors of another, whatever their names.
+
+Tensors with the same elements have the same signature, in whatever order; parts of joined ones are found by their rows
+and columns. What is found counts only if all elements agree.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from math import prod
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from .._text import count_of, list_some
+from ..copying import Assembly
+from ..errors import TilewrightError
+from ..files import FilePath, StoredTensor, open_tensors, store_arrays
+from ..formats import scalar_format_of
+from ..layout import Box
+from ..memory import TensorSpec, from_bytes, to_bytes
+from .line_search import Lines, Panel, Wanted, assemble, sample_lines
+from .orders import Values, find_order, hash_rows
+from .signatures import Array, sign_tensor
+from .source import AssembledSource
+from .tensor_diff import ComparedTensor, collect_tensors, row_major_slabs
+
+Others: TypeAlias = "Mapping[str, tuple[str, ...]]"
+
+_NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
+_SLAB = 1 << 22  # elements in memory at a time
+_MAX_NEAR = 1 << 10  # panels that are tried directly
+_MAX_TRIED = 1 << 18  # pairs of panels in formats that round, where names do not help
+_MAX_EQUAL = 8  # sources with equal contents that are listed
+_MAX_ORDERED = 1 << 26  # elements of a tensor of which any order is looked for
+_MAX_REPEATED = 1 << 10  # rows
+
+
+@dataclass(frozen=True)
+class Match:
+    """How a tensor of B is made of tensors of A: an expression, proven on all elements.
+
+    `through` are formats that values were rounded to on the way. If it is not `exact`, some elements differ, by at most
+    one step of B's format. `others` are tensors with the same contents as a source, which could be meant as well.
+    Without a `text`, nothing was found, and `problem` says what was tried.
+
+    >>> found = match({"w": np.arange(6.0).reshape(2, 3)}, {"t": np.arange(6.0).reshape(2, 3).T})
+    >>> print(found["t"])
+    t = transpose(tensor('w'))
+    """
+
+    name: str
+    text: str = ""
+    value: Assembly | None = None
+    exact: bool = True
+    through: tuple[str, ...] = ()
+    others: Others = field(default_factory=dict)
+    problem: str = ""
+
+    @property
+    def sources(self) -> list[str]:
+        """The tensors of A that it is made of."""
+        return [] if self.value is None else self.value.sources
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the match as plain data."""
+        if self.value is None:
+            return {"name": self.name, "problem": self.problem}
+        others = {name: list(more) for name, more in self.others.items()}
+        return {
+            "name": self.name,
+            "value": self.value.text,
+            "sources": self.sources,
+            "exact": self.exact,
+            "through": list(self.through),
+            "others": others,
+        }
+
+    def __str__(self) -> str:
+        if self.value is None:
+            return f"{self.name}: {self.problem}"
+        near = "" if self.exact else ", each element within one step of its format"
+        equal = "".join([f"; {name} equals {list_some(more, 4)}" for name, more in self.others.items()])
+        return f"{self.name} = {self.text}{near}{equal}"
+
+
+@dataclass(frozen=True)
+class MatchReport:
+    """Which tensors of B are made of which of A.
+
+    >>> a = {"q": np.arange(8.0).reshape(4, 2), "k": -np.arange(4.0).reshape(2, 2)}
+    >>> found = match(a, {"qk": np.concatenate([a["q"], a["k"]]), "x": np.eye(3)})
+    >>> print(found)
+    1 of 2 tensors of B is made of tensors of A, by all their elements
+    qk = join([tensor('q'), tensor('k')])
+    x: no tensors of A have its rows or columns
+    """
+
+    matches: tuple[Match, ...]
+    source_names: frozenset[str] = field(repr=False)
+    targets: Mapping[str, StoredTensor] = field(repr=False, compare=False)
+
+    @property
+    def unmatched(self) -> list[str]:
+        """The tensors of B for which nothing was found."""
+        return [match.name for match in self.matches if match.value is None]
+
+    def __getitem__(self, name: str) -> Match:
+        return next(match for match in self.matches if match.name == name)
+
+    def rules(self) -> str:
+        """Return rules in TOML, by which `convert` makes the tensors of B that were found of those of A.
+
+        >>> print(match({"w": np.float32([[1, 2], [3, 4]])}, {"t": np.float32([[1, 3], [2, 4]])}).rules())
+        "*" = { skip = true }
+        "t" = { value = "transpose(tensor('w'))", skip = false, dtype = "float32", layout = "row_major" }
+        """
+        lines = [f'"{name}" = {{ {settings} }}' for name, settings in self._rules()]
+        return "\n".join(['"*" = { skip = true }', *lines])
+
+    def _rules(self) -> Iterator[tuple[str, str]]:
+        for match in self.matches:
+            if match.value is None:
+                continue
+            tensor = self.targets[match.name]
+            name = match.name if match.name in self.source_names else re.sub(r"([{}])", r"\1\1", match.name)
+            pattern = re.sub(r"([*?[])", r"[\1]", name)
+            settings: dict[str, Any] = {"value": match.value.text, "skip": False}
+            if tensor.format is not None:
+                settings["dtype"] = tensor.format.name
+            is_tiled = tensor.spec is not None and tensor.spec.is_tiled
+            settings["layout"] = "tile" if is_tiled else "row_major"
+            if match.through:
+                settings["through"] = list(match.through)
+            if tensor.mesh is not None:
+                settings |= _describe_mesh(tensor)
+            yield (
+                json.dumps(pattern)[1:-1],
+                ", ".join([f"{key} = {json.dumps(value)}" for key, value in settings.items()]),
+            )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as plain data."""
+        return {"matches": [match.to_json() for match in self.matches], "unmatched": self.unmatched}
+
+    def __str__(self) -> str:
+        found = len(self.matches) - len(self.unmatched)
+        head = (
+            f"{found} of {count_of(len(self.matches), 'tensor')} of B {'is' if found == 1 else 'are'} made of tensors"
+        )
+        return "\n".join([f"{head} of A, by all their elements", *map(str, self.matches)])
+
+
+def _describe_mesh(tensor: StoredTensor) -> dict[str, Any]:
+    """Return how the devices of a mesh share a tensor, as rules say it."""
+    assert tensor.mesh is not None
+    topology = tensor.mesh.topology
+    cuts = topology.placements
+    if len(topology.distribution) == 1:
+        return {"mesh": list(tensor.mesh.shape), "cut": cuts[0]} if cuts[0] is not None else {}
+    return {"mesh": list(tensor.mesh.shape), "cut": f"({', '.join(map(str, cuts))})"}
+
+
+def match(
+    a: FilePath | Mapping[str, Any], b: FilePath | Mapping[str, Any], progress: Callable[[int, int], None] | None = None
+) -> MatchReport:
+    """Return which tensors of B are made of which tensors of A, whatever their names, and how.
+
+    Found are: other orders of the elements, as rotary embeddings, transposes and tiles have; joins, also interleaved
+    ones for several devices; slices, stacks, repetition, padding with zeros, an added constant, and number formats
+    that round. Memory holds the signatures of all tensors, and of the largest tensors some slabs, a few elements of
+    each row and column, and one of at most 2^26 elements whose order is unknown.
+
+    Args:
+        a: a file or directory of tensors, or arrays by name.
+        b: likewise.
+        progress: called with the number of tensors of B that are done, and of all.
+
+    >>> w = np.arange(12, dtype=np.float32).reshape(4, 3)
+    >>> found = match({"w": w}, {"padded": np.pad(w, [(0, 2), (0, 0)]), "half": w[2:]})
+    >>> [each.text for each in found.matches]
+    ["pad(tensor('w'), 6, 0)", "slice(tensor('w'), 2, 4)"]
+    """
+    search = _Search(_open(a), _open(b))
+    matches: dict[str, Match] = {}
+    for name in search.ordered_names():
+        matches[name] = search.find_near(name)
+        if progress is not None:
+            progress(len(matches), len(search.b))
+    matches |= search.find_far([name for name, found in matches.items() if found.value is None])
+    return MatchReport(tuple([matches[name] for name in search.b]), frozenset(search.a), search.b)
+
+
+def _open(value: FilePath | Mapping[str, Any]) -> Mapping[str, StoredTensor]:
+    tensors = open_tensors(value) if isinstance(value, (str, os.PathLike)) else value
+    return tensors if all(isinstance(each, StoredTensor) for each in tensors.values()) else store_arrays(tensors)
+
+
+class _Source(NamedTuple):
+    """A panel of A, and some elements of its rows and columns."""
+
+    panel: Panel
+    lines: tuple[Lines, Lines]
+
+
+class _Search:
+    """The search for the tensors of B among those of A."""
+
+    def __init__(self, a: Mapping[str, StoredTensor], b: Mapping[str, StoredTensor]) -> None:
+        self.a, self.b = a, b
+        self.ours, self.theirs = (
+            {name: each for name, each in collect_tensors(side).items() if each.format is not None} for side in (a, b)
+        )
+        self.signatures = {name: sign_tensor(tensor) for name, tensor in self.ours.items()}
+        self.by_key: dict[tuple[int, int], list[str]] = defaultdict(list)
+        self.groups: dict[str, list[str]] = defaultdict(list)
+        for name, signature in self.signatures.items():
+            self.by_key[signature.key].append(name)
+            self.groups[_group(name)].append(name)
+        self.near = lru_cache(1)(self._sample_group)
+
+    def ordered_names(self) -> list[str]:
+        """Return the names of B, layer by layer."""
+        return sorted(self.b, key=_group)
+
+    def _sample_group(self, group: str) -> list[_Source]:
+        """Return the panels of the tensors of A in a group; none if they are too many."""
+        panels = [panel for name in self.groups.get(group, ()) for panel in Panel.of(name, self.ours[name])]
+        return [] if len(panels) > _MAX_NEAR else [_Source(panel, sample_lines(panel)) for panel in panels]
+
+    def find_near(self, name: str) -> Match:
+        """Return how a tensor of B is made of one with its elements, or of tensors of the same layer."""
+        if name not in self.theirs:
+            return Match(name, problem=f"its elements, {self.b[name].kind}, have no number format in tilewright")
+        tensor = self.theirs[name]
+        if not prod(tensor.shape):
+            return Match(name, problem="it has no elements")
+        signature = sign_tensor(tensor)
+        if not signature.nonzero:
+            return Match(name, problem="all its elements are zero, which any tensor could be")
+        equal = sorted(self.by_key.get(signature.key, ()), key=lambda source: _closeness(name, source))
+        for source in equal[:_MAX_EQUAL]:
+            text = self._reorder(tensor, source)
+            found = None if text is None else self._prove(name, text)
+            if found is not None:
+                return found
+        sources = self.near(_group(name))
+        texts = [lambda: self._express(tensor, sources), lambda: self._add_constant(tensor, sources)]
+        for find in texts:
+            text = find()
+            found = None if text is None else self._prove(name, text)
+            if found is not None:
+                return found
+        return Match(name, problem="no tensors of A have its rows or columns")
+
+    def _reorder(self, tensor: ComparedTensor, source: str) -> str | None:
+        """Return how a tensor is made of one with the same elements."""
+        ours = self.ours[source]
+        long = [tuple([n for n in each.shape if n != 1]) for each in (ours, tensor)]
+        small = prod(tensor.shape) <= _MAX_ORDERED
+        a, b = (each.read(Box((0,) * len(each.shape), each.shape)) if small else None for each in (ours, tensor))
+        text = f"tensor({source!r})"
+        if a is not None and b is not None and len(a.reshape(-1)) == len(b.reshape(-1)):
+            rounded = a.astype(b.dtype)
+            if long[0] == long[1] and np.array_equal(rounded.reshape(-1), b.reshape(-1)):
+                return _shape(text, ours.shape, tensor.shape)
+            if (
+                len(ours.shape) == 2
+                and long[0] == long[1][::-1]
+                and np.array_equal(rounded.T.reshape(long[1]), b.reshape(long[1]))
+            ):
+                return _shape(f"transpose({text})", long[1], tensor.shape)
+        found = self._express(tensor, [_Source(panel, sample_lines(panel)) for panel in Panel.of(source, ours)])
+        if found is not None or a is None or b is None or a.size != b.size:
+            return found
+        order = find_order(Values(a.astype(b.dtype).reshape(-1), b.reshape(-1)), source, ours.shape, tensor.shape)
+        return None if order is None else _shape(order[1].text, order[1].shape, tensor.shape)
+
+    def _express(self, tensor: ComparedTensor, sources: Sequence[_Source]) -> str | None:
+        """Return how a tensor is made of the rows or columns of others."""
+        long = tuple([n for n in tensor.shape if n != 1]) or (1,)
+        if len(long) > 2:
+            return self._stack(tensor, long, sources)
+        (panel,) = Panel.of("", tensor)
+        wanted = Wanted(panel)
+        text = _make_panel(wanted, sources)
+        if text is None and len(long) == 2:
+            text = self._from_vectors(tensor, wanted, sources)
+        return None if text is None else _shape(text, long, tensor.shape)
+
+    def _from_vectors(self, tensor: ComparedTensor, wanted: Wanted, sources: Sequence[_Source]) -> str | None:
+        """Return how a matrix is made of vectors: as copies of one, or as one cut into rows."""
+        height, width = wanted.panel.shape
+        vectors = [source for source in sources if len(source.panel.shape) == 1]
+        rows = wanted.lines[0].values
+        if height <= _MAX_REPEATED and (rows == rows[0]).all():
+            text = _make_panel(Wanted(_as_vector(tensor, wanted.panel.read(0, 1))), vectors)
+            return None if text is None else f"repeat({text}, {height})"
+        if vectors and height * width <= max(len(each.lines[0].used) for each in vectors):
+            text = _make_panel(Wanted(_as_vector(tensor, wanted.panel.read())), vectors)
+            return None if text is None else f"rows_of({text}, {width})"
+        return None
+
+    def _stack(self, tensor: ComparedTensor, long: tuple[int, ...], sources: Sequence[_Source]) -> str | None:
+        """Return how a tensor is made that has several matrices."""
+        texts = []
+        for panel in Panel.of("", tensor):
+            text = _make_panel(Wanted(panel), sources)
+            if text is None:
+                return None
+            texts.append(text)
+        for extent in reversed(long[:-2]):
+            texts = [f"stack([{', '.join(texts[k : k + extent])}])" for k in range(0, len(texts), extent)]
+        return _shape(texts[0], long, tensor.shape) if texts else None
+
+    def _add_constant(self, tensor: ComparedTensor, sources: Sequence[_Source]) -> str | None:
+        """Return the vector to which a whole number was added, in its own format."""
+        count = prod(tensor.shape)
+        vectors = [each.panel for each in sources if each.panel.shape == (count,)]
+        if not vectors:
+            return None
+        wanted = tensor.read(Box((0,) * len(tensor.shape), tensor.shape)).reshape(-1)
+        for panel in vectors:
+            values = panel.read().reshape(-1)
+            with np.errstate(all="ignore"):
+                constant = float(np.round(np.median(wanted.astype(np.float64) - values.astype(np.float64))))
+                near = constant and np.array_equal((values + values.dtype.type(constant)).astype(wanted.dtype), wanted)
+            if near:
+                text = f"({panel.text} + {constant})"
+                long = tuple([n for n in tensor.shape if n != 1]) or (1,)
+                return _shape(text if len(long) == 1 else f"rows_of({text}, {long[-1]})", long, tensor.shape)
+        return None
+
+    def find_far(self, names: Sequence[str]) -> dict[str, Match]:
+        """Return how tensors of B are made of tensors of A in any layer, as far as rows and columns show it."""
+        wanted = {name: panels for name in names if name in self.theirs and (panels := Panel.of("", self.theirs[name]))}
+        hits = self._look_for(wanted)
+        result = {}
+        for name, panels in hits.items():
+            text = self._express(self.theirs[name], [_Source(panel, sample_lines(panel)) for panel in panels])
+            found = None if text is None else self._prove(name, text)
+            if found is not None:
+                result[name] = found
+        return result
+
+    def _look_for(self, wanted: Mapping[str, Sequence[Panel]]) -> dict[str, list[Panel]]:
+        """Return the panels of A in which there are lines of some panels of B, by the tensor of B."""
+        hashes: dict[tuple[str, int], list[tuple[Array, int]]] = defaultdict(list)
+        rounded: list[tuple[int, Wanted]] = []
+        names = list(wanted)
+        budget = _MAX_TRIED // max(1, len(self.ours))
+        for number, name in enumerate(names):
+            element = self.theirs[name].format
+            for panel in wanted[name]:
+                if element is None or len(panel.shape) < 2:
+                    continue
+                own = Wanted(panel)
+                if not element.has_blocks:
+                    for lines in own.lines:
+                        hashes[element.name, lines.length].append((_hash_lines(lines), number))
+                elif len(rounded) < budget:
+                    rounded.append((number, own))
+        index = {key: _sort_hashes(parts) for key, parts in hashes.items()}
+        found: dict[str, list[Panel]] = defaultdict(list)
+        formats = {key: self.theirs[names[parts[0][1]]].format for key, parts in hashes.items()}
+        for source, tensor in self.ours.items() if index or rounded else ():
+            for panel in Panel.of(source, tensor):
+                both = sample_lines(panel)
+                numbers = {number for number, own in rounded if own.hits(both)}
+                for key, (codes, owners) in index.items():
+                    for lines in both:
+                        if lines.length == key[1] > 1:
+                            numbers |= _owners_of(_hash_lines(lines.rounded(formats[key])), codes, owners)
+                for number in numbers:
+                    found[names[number]].append(panel)
+        return found
+
+    def _prove(self, name: str, text: str) -> Match | None:
+        """Return a match if all elements agree."""
+        try:
+            value = assemble(text, self.a)
+        except TilewrightError:
+            return None
+        stored, target = {source: self.a[source] for source in value.sources}, self.theirs[name]
+        blocks = target.format is not None and target.format.has_blocks
+        stages = [(), ("bfloat16",)] if blocks and any(each.dtype.itemsize > 2 for each in stored.values()) else [()]
+        results = []
+        for through in stages:
+            source = AssembledSource(value, stored, tuple(map(scalar_format_of, through)))
+            results.append((_compare(source, target), through))
+            if results[-1][0] == "equal":
+                break
+        agreement, through = min(results, key=lambda result: ("equal", "near", "").index(result[0]))
+        if not agreement or value.shape != target.shape:
+            return None
+        return Match(name, text, value, agreement == "equal", through, self._equal_sources(value.sources))
+
+    def _equal_sources(self, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """Return the tensors of A that have the same elements as some of them."""
+        result = {}
+        for name in names:
+            others = [other for other in self.by_key[self.signatures[name].key] if other not in names]
+            if others:
+                result[name] = tuple(others[:_MAX_EQUAL])
+        return result
+
+
+def _compare(source: AssembledSource, target: ComparedTensor) -> str:
+    """Return whether all elements of a tensor are "equal" to the values, "near" them, by a step of its format, or ""."""
+    element, mesh = target.format, target.mesh
+    assert element is not None
+    if source.value.shape != target.shape:
+        return ""
+    result = "equal"
+    for window in mesh.windows() if mesh is not None else [Box((0,) * len(target.shape), target.shape)]:
+        for slab in row_major_slabs(window.shape, _SLAB):
+            box = slab.relative_to(tuple([-n for n in window.offset]))
+            theirs = target.read(box)
+            with np.errstate(all="ignore"):
+                ours = source.read(box)
+                if element.has_blocks:
+                    tile = target.spec.tile if target.spec is not None and target.spec.is_tiled else None
+                    spec = TensorSpec(box.shape, element, "tile", tile)
+                    ours = from_bytes(to_bytes(ours, spec), spec)
+                else:
+                    ours = ours.astype(theirs.dtype)
+                if ((ours == theirs) | ((ours != ours) & (theirs != theirs))).all():
+                    continue
+                steps = target.step_sizes(box)
+                if steps is None or not (np.abs(ours - theirs) <= steps).all():
+                    return ""
+                result = "near"
+    return result
+
+
+def _make_panel(wanted: Wanted, sources: Sequence[_Source]) -> str | None:
+    """Return the shortest expression that makes a panel of the rows or columns of others."""
+    hits: dict[int, list[tuple[Panel, int, Lines]]] = defaultdict(list)
+    for panel, lines in sources:
+        for axis, along in sorted(wanted.hits(lines)):
+            hits[axis].append((panel, along, lines[along]))
+    if len(wanted.panel.shape) == 1 and hits:  # too few elements to find a short part by a sample
+        hits[0] = [(panel, 0, lines[0]) for panel, lines in sources if len(panel.shape) == 1]
+    texts = [wanted.express(axis, own) for axis, own in sorted(hits.items())]
+    return min([text for text in texts if text is not None], key=len, default=None)
+
+
+def _as_vector(tensor: ComparedTensor, values: Array) -> Panel:
+    """Return the elements of a panel as a vector."""
+    flat = values.reshape(-1)
+    (panel,) = Panel.of("", replace(tensor, source=flat, shape=flat.shape, spec=None, order=None, mesh=None))
+    return panel
+
+
+def _shape(text: str, shape: Sequence[int], wanted: Sequence[int]) -> str:
+    """Return an expression of some shape in a wanted one of as many elements."""
+    if tuple(shape) == tuple(wanted):
+        return text
+    ones = len(wanted) - len(shape)
+    if ones > 0 and tuple(wanted) == (1,) * ones + tuple(shape):
+        return f"as_rank({text}, {len(wanted)})"
+    return f"reshape({text}, {', '.join(map(str, wanted))})"
+
+
+def _group(name: str) -> str:
+    """Return the number of the layer that a name has, as text; empty if it has none."""
+    number = _NUMBER.search(name)
+    return "" if number is None else number[0]
+
+
+def _closeness(name: str, other: str) -> tuple[bool, int, str]:
+    """Return a key by which the most similar of some names is the first."""
+    words = [set(re.split(r"[._]", each)) for each in (name, other)]
+    return _group(name) != _group(other), -len(words[0] & words[1]), other
+
+
+def _hash_lines(lines: Lines) -> Array:
+    """Return a hash of each line that is not zero, nor the same number all over."""
+    values = lines.values[lines.used & (lines.values != lines.values[:, :1]).any(axis=1)]
+    return hash_rows((values + np.float32(0)).view(np.uint32))
+
+
+def _sort_hashes(parts: list[tuple[Array, int]]) -> tuple[Array, Array]:
+    codes = np.concatenate([part for part, _ in parts])
+    owners = np.repeat([number for _, number in parts], [len(part) for part, _ in parts])
+    order = np.argsort(codes, kind="stable")
+    return codes[order], owners[order]
+
+
+def _owners_of(wanted: Array, codes: Array, owners: Array) -> set[int]:
+    """Return the owners of those sorted codes that are wanted."""
+    low, high = (np.searchsorted(codes, wanted, side) for side in ("left", "right"))
+    return {int(number) for first, last in zip(low, high, strict=True) if first < last for number in owners[first:last]}
