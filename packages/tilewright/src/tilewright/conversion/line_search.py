@@ -188,10 +188,8 @@ class LineIndex:
         low = np.searchsorted(self.first, line[0] - apart[0], "left")
         high = np.searchsorted(self.first, line[0] + apart[0], "right")
         found = self.order[low:high]
-        for k in range(1, len(line)):
-            if not len(found):
-                break
-            found = found[np.abs(self.values[found, k] - line[k]) <= apart[k]]
+        for part in (slice(1, 3), slice(3, None)) if len(found) else ():  # most differ at once
+            found = found[(np.abs(self.values[found, part] - line[part]) <= apart[part]).all(axis=1)]
         return np.sort(found)
 
 

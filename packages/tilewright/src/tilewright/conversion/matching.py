@@ -239,7 +239,7 @@ class _Search:
         """Return how a tensor of B is made of one with its elements, or of tensors of the same layer."""
         if name not in self.theirs:
             return Match(name, problem=f"its elements, {self.b[name].kind}, have no number format in tilewright")
-        tensor = self.theirs[name]
+        tensor = _in_memory(self.theirs[name])
         if not prod(tensor.shape):
             return Match(name, problem="it has no elements")
         signature = sign_tensor(tensor)
@@ -247,45 +247,53 @@ class _Search:
             return Match(name, problem="all its elements are zero, which any tensor could be")
         equal = sorted(self.by_key.get(signature.key, ()), key=lambda source: _closeness(name, source))
         for source in equal[:_MAX_EQUAL]:
-            text = self._reorder(tensor, source)
-            found = None if text is None else self._prove(name, text)
-            if found is not None:
-                return found
-        sources = self.near(_group(name))
-        texts = [lambda: self._express(tensor, sources), lambda: self._add_constant(tensor, sources)]
-        for find in texts:
-            text = find()
-            found = None if text is None else self._prove(name, text)
+            text = self._turn(tensor, source)
+            if text is not None:  # all elements were compared
+                value = assemble(text, self.a)
+                return Match(name, text, value, others=self._equal_sources([source]))
+        near = self.near(_group(name))
+        attempts: list[Callable[[], str | None]] = [
+            *[lambda source=source: self._reorder(tensor, source) for source in equal[:_MAX_EQUAL]],
+            lambda: self._express(tensor, near),
+            lambda: self._add_constant(tensor, near),
+        ]
+        for attempt in attempts:
+            text = attempt()
+            found = None if text is None else self._prove(name, tensor, text)
             if found is not None:
                 return found
         return Match(name, problem="no tensors of A have its rows or columns")
 
-    def _reorder(self, tensor: ComparedTensor, source: str) -> str | None:
-        """Return how a tensor is made of one with the same elements."""
+    def _turn(self, tensor: ComparedTensor, source: str) -> str | None:
+        """Return how a tensor is another one as it is, or transposed: the usual cases, fast."""
         ours = self.ours[source]
-        long = [tuple([n for n in each.shape if n != 1]) for each in (ours, tensor)]
-        small = prod(tensor.shape) <= _MAX_ORDERED
-        a, b = (each.read(Box((0,) * len(each.shape), each.shape)) if small else None for each in (ours, tensor))
-        text = f"tensor({source!r})"
-        if a is not None and b is not None and len(a.reshape(-1)) == len(b.reshape(-1)):
-            rounded = a.astype(b.dtype)
-            if long[0] == long[1] and np.array_equal(rounded.reshape(-1), b.reshape(-1)):
-                return _shape(text, ours.shape, tensor.shape)
-            if (
-                len(ours.shape) == 2
-                and long[0] == long[1][::-1]
-                and np.array_equal(rounded.T.reshape(long[1]), b.reshape(long[1]))
-            ):
-                return _shape(f"transpose({text})", long[1], tensor.shape)
+        if prod(tensor.shape) != prod(ours.shape) or prod(tensor.shape) > _SLAB:
+            return None
+        a, b = (each.read(Box((0,) * len(each.shape), each.shape)) for each in (ours, tensor))
+        if b.dtype.itemsize < a.dtype.itemsize:
+            with np.errstate(all="ignore"):
+                a = a.astype(b.dtype)
+        if np.array_equal(a.reshape(-1), b.reshape(-1)) and _long(ours) == _long(tensor):
+            return _shape(f"tensor({source!r})", ours.shape, tensor.shape)
+        if len(ours.shape) == 2 and a.shape[::-1] == _long(tensor) and np.array_equal(a.T, b.reshape(a.shape[::-1])):
+            return _shape(f"transpose(tensor({source!r}))", a.shape[::-1], tensor.shape)
+        return None
+
+    def _reorder(self, tensor: ComparedTensor, source: str) -> str | None:
+        """Return how a tensor is made of one with the same elements, in another order."""
+        ours = self.ours[source]
         found = self._express(tensor, [_Source(panel, sample_lines(panel)) for panel in Panel.of(source, ours)])
-        if found is not None or a is None or b is None or a.size != b.size:
+        if found is not None or not prod(ours.shape) == prod(tensor.shape) <= _MAX_ORDERED:
             return found
+        a, b = (each.read(Box((0,) * len(each.shape), each.shape)) for each in (ours, tensor))
         order = find_order(Values(a.astype(b.dtype).reshape(-1), b.reshape(-1)), source, ours.shape, tensor.shape)
         return None if order is None else _shape(order[1].text, order[1].shape, tensor.shape)
 
     def _express(self, tensor: ComparedTensor, sources: Sequence[_Source]) -> str | None:
         """Return how a tensor is made of the rows or columns of others."""
-        long = tuple([n for n in tensor.shape if n != 1]) or (1,)
+        long = _long(tensor)
+        if not sources:
+            return None
         if len(long) > 2:
             return self._stack(tensor, long, sources)
         (panel,) = Panel.of("", tensor)
@@ -334,7 +342,7 @@ class _Search:
                 near = constant and np.array_equal((values + values.dtype.type(constant)).astype(wanted.dtype), wanted)
             if near:
                 text = f"({panel.text} + {constant})"
-                long = tuple([n for n in tensor.shape if n != 1]) or (1,)
+                long = _long(tensor)
                 return _shape(text if len(long) == 1 else f"rows_of({text}, {long[-1]})", long, tensor.shape)
         return None
 
@@ -345,7 +353,7 @@ class _Search:
         result = {}
         for name, panels in hits.items():
             text = self._express(self.theirs[name], [_Source(panel, sample_lines(panel)) for panel in panels])
-            found = None if text is None else self._prove(name, text)
+            found = None if text is None else self._prove(name, self.theirs[name], text)
             if found is not None:
                 result[name] = found
         return result
@@ -382,13 +390,13 @@ class _Search:
                     found[names[number]].append(panel)
         return found
 
-    def _prove(self, name: str, text: str) -> Match | None:
+    def _prove(self, name: str, target: ComparedTensor, text: str) -> Match | None:
         """Return a match if all elements agree."""
         try:
             value = assemble(text, self.a)
         except TilewrightError:
             return None
-        stored, target = {source: self.a[source] for source in value.sources}, self.theirs[name]
+        stored = {source: self.a[source] for source in value.sources}
         blocks = target.format is not None and target.format.has_blocks
         stages = [(), ("bfloat16",)] if blocks and any(each.dtype.itemsize > 2 for each in stored.values()) else [()]
         results = []
@@ -413,7 +421,7 @@ class _Search:
 
 
 def _compare(source: AssembledSource, target: ComparedTensor) -> str:
-    """Return whether all elements of a tensor are "equal" to the values, "near" them, by a step of its format, or ""."""
+    """Return whether all elements of a tensor are "equal" to the values, "near" them, by a step of it, or ""."""
     element, mesh = target.format, target.mesh
     assert element is not None
     if source.value.shape != target.shape:
@@ -450,6 +458,18 @@ def _make_panel(wanted: Wanted, sources: Sequence[_Source]) -> str | None:
         hits[0] = [(panel, 0, lines[0]) for panel, lines in sources if len(panel.shape) == 1]
     texts = [wanted.express(axis, own) for axis, own in sorted(hits.items())]
     return min([text for text in texts if text is not None], key=len, default=None)
+
+
+def _long(tensor: ComparedTensor) -> tuple[int, ...]:
+    """Return the extents that are not 1."""
+    return tuple([n for n in tensor.shape if n != 1]) or (1,)
+
+
+def _in_memory(tensor: ComparedTensor) -> ComparedTensor:
+    """Return a tensor with its values in memory if they are few, and no blocks, which have steps."""
+    if tensor.format is None or tensor.format.has_blocks or prod(tensor.shape) > _SLAB:
+        return tensor
+    return replace(tensor, source=np.asarray(tensor.read(Box((0,) * len(tensor.shape), tensor.shape))))
 
 
 def _as_vector(tensor: ComparedTensor, values: Array) -> Panel:
