@@ -32,6 +32,7 @@ Flags: TypeAlias = "NDArray[np.bool_]"
 HELPERS = {
     "as_rank(x, rank)": "reshape(x, *[1 for k in range(rank - len(shape(x)))], *shape(x))",
     "rows_of(x, size)": "reshape(x, shape(x)[0] // size, size)",
+    "rest(x, start)": "slice(x, start, shape(x)[0])",
     "item(x, k)": "reshape(slice(x, k, k + 1), *shape(x)[1:])",
     "paired(x, size)": "pairs(x, shape(x)[0] // size)",
     "halved(x, size)": (
@@ -305,6 +306,8 @@ def _runs_at(
 def _spell_source(run: Run, text: str, extent: int) -> str:
     """Return the lines of a run as an expression, whose source is a `text` with an `extent`."""
     part = text if run.count == extent else f"slice({text}, {run.start}, {run.start + run.count})"
+    if 0 < run.start == extent - run.count:
+        part = f"rest({text}, {run.start})"
     return f"{run.order}({part}, {run.size})" if run.order else part
 
 

@@ -186,7 +186,7 @@ def match(
     >>> w = np.arange(12, dtype=np.float32).reshape(4, 3)
     >>> found = match({"w": w}, {"padded": np.pad(w, [(0, 2), (0, 0)]), "half": w[2:]})
     >>> [each.text for each in found.matches]
-    ["pad(tensor('w'), 6, 0)", "slice(tensor('w'), 2, 4)"]
+    ["pad(tensor('w'), 6, 0)", "rest(tensor('w'), 2)"]
     """
     search = _Search(_open(a), _open(b))
     matches: dict[str, Match] = {}
@@ -324,9 +324,13 @@ class _Search:
             if text is None:
                 return None
             texts.append(text)
+        if len(long) == 3:  # each with dimensions of extent 1 of its own
+            inner = tensor.shape[tensor.shape.index(long[0]) + 1 :]
+            text = f"stack([{', '.join([_shape(text, long[1:], inner) for text in texts])}])"
+            return _shape(text, (long[0], *inner), tensor.shape)
         for extent in reversed(long[:-2]):
             texts = [f"stack([{', '.join(texts[k : k + extent])}])" for k in range(0, len(texts), extent)]
-        return _shape(texts[0], long, tensor.shape) if texts else None
+        return _shape(texts[0], long, tensor.shape)
 
     def _add_constant(self, tensor: ComparedTensor, sources: Sequence[_Source]) -> str | None:
         """Return the vector to which a whole number was added, in its own format."""
