@@ -90,7 +90,9 @@ class Numbers:
         number = [str(values[0])] if len(set(values)) == 1 else []
         first = ["devices"] if counts and number == [str(self.devices)] else []
         if padded is not None:
-            first += self._pads([name for name, own in self.sizes.items() if own == padded], values)
+            extents = [name for name, own in self.sizes.items() if own == padded and not _COUNTED.search(name)]
+            first += self._pads(extents, values)
+            literal = literal or not extents
         first += number if literal and not first else []
         found = self._count(values) if counts else self._measure(values)
         return list(dict.fromkeys([*first, *found, *number]))
@@ -128,6 +130,12 @@ class Numbers:
             found = [[int(evaluate(each, own)) for own in self.examples] for each in dict.fromkeys([text, rest])]
             if found[0] == list(values) and (rest == text or not any(found[1])):
                 yield text
+
+    @property
+    def constant(self) -> dict[str, int]:
+        """The sizes that are the same in all examples, but for the number of layers."""
+        same = {name: own[0] for name, own in self.sizes.items() if len(set(own)) == 1}
+        return {name: size for name, size in same.items() if "layers" not in name}
 
     def fingerprint(self, text: str) -> Values:
         """Return values that an expression has for other sizes, by which the same functions are told."""
@@ -385,8 +393,13 @@ class _Output(NamedTuple):
     """A file of a recipe, or one for each layer: its form, and its numbers in each example."""
 
     form: Form
+    files: tuple[str, ...]
     holes: tuple[tuple[Hole, ...], ...]
     named: tuple[Values, ...]
+
+
+class _UnexplainedError(FormatError):
+    """A number that is no expression of the sizes."""
 
 
 class _Inference:
@@ -400,6 +413,7 @@ class _Inference:
         self.numbers = Numbers([example.config for example in examples], prod(self.table.mesh))
         self.choices: dict[tuple[str, Values, str], NumberChoice] = {}
         self.problems = {name: text for example in examples for name, text in example.problems.items()}
+        self.unrelated: dict[str, str] = {}
 
     def _find_machine(self, known: Recipe) -> str:
         """Return the machine that has the mesh and the banks of the files."""
@@ -422,7 +436,7 @@ class _Inference:
         """Return the recipe, after a test."""
         outputs = list(self._outputs())
         text = self._spell(outputs)
-        count = sum([len(example.folder.names) for example in self.examples]) - len(self.problems)
+        count = sum([name not in self.problems for example in self.examples for name in example.folder.names])
         different = self._test(text)
         return RecipeByExample(text, self.machine, count, tuple(self.choices.values()), self.problems, different)
 
@@ -443,20 +457,20 @@ class _Inference:
                     self.problems[name] = f"made as {form.text}, but not so in all layers and examples"
                 continue
             for parts in zip(*units, strict=True):
-                firsts = [part[0] for part in parts]
-                yield _Output(form, tuple([file.holes for file in firsts]), tuple([file.named for file in firsts]))
+                names = tuple([name for part in parts for name, _ in part])
+                firsts = [part[0][1] for part in parts]
+                holes, named = tuple([file.holes for file in firsts]), tuple([file.named for file in firsts])
+                yield _Output(form, names, holes, named)
 
     @staticmethod
-    def _split(group: Sequence[tuple[str, ExampleFile]], layers: int) -> list[list[ExampleFile]]:
+    def _split(group: Sequence[tuple[str, ExampleFile]], layers: int) -> list[list[tuple[str, ExampleFile]]]:
         """Return files of one form in groups that are in the same place of each layer; an empty one is a problem."""
-        places: dict[tuple[Values, tuple[Hole, ...]], list[ExampleFile]] = defaultdict(list)
-        for _, file in group:
-            places[file.named, file.holes].append(file)
+        places: dict[tuple[Values, tuple[Hole, ...]], list[tuple[str, ExampleFile]]] = defaultdict(list)
+        for name, file in group:
+            places[file.named, file.holes].append((name, file))
         wanted = [None] if group and group[0][1].layer is None else [*range(layers)]
-        good = all(
-            sorted([file.layer for file in files], key=str) == sorted(wanted, key=str) for files in places.values()
-        )
-        return [places[key] for key in sorted(places, key=str)] if good else [[]]
+        found = [sorted([file.layer for _, file in files], key=str) for files in places.values()]
+        return [places[key] for key in sorted(places)] if found == [sorted(wanted, key=str)] * len(found) else [[]]
 
     # The text of the recipe.
 
@@ -466,7 +480,14 @@ class _Inference:
         distinct: dict[tuple[int, ...], str] = {}
         for text in texts:
             distinct.setdefault(self.numbers.fingerprint(text), text)
+        if not distinct:
+            raise _UnexplainedError(
+                f"no expression of the sizes in config.json has the values {list(values)} ({function})"
+            )
         chosen, *others = distinct.values()
+        if chosen.isdigit() and chosen != "0" and function in ("slice", "rest", "item", "pad", "reshape", "name"):
+            is_word = function == "name" and how["literal"]  # such as the height of a tile, or the number of a mode
+            self.unrelated |= {} if is_word or others else {where: f"{function} {chosen}"}
         choice = NumberChoice(f"{where}: {function}", values, chosen, tuple(others[:_MAX_LISTED]))
         return self.choices.setdefault((function, values, chosen), choice).text
 
@@ -483,13 +504,18 @@ class _Inference:
     def _spell_output(self, output: _Output) -> tuple[str, str | None]:
         """Return an output in TOML, and a refusal of sizes for which its name may have other numbers."""
         form, where = output.form, re.sub(r"\{number_\d+\}", "N", output.form.name)
-        texts = [self._number(where, holes) for holes in zip(*output.holes, strict=True)]
-        values = [tuple([hole.value for hole in holes]) for holes in zip(*output.holes, strict=True)]
-        names = []
+        columns = [*zip(*output.holes, strict=True)]
+        texts = [self._number(where, holes) for holes in columns]
+        same = {tuple([hole.value for hole in holes]): text for holes, text in zip(columns, texts, strict=True)}
+        names, sizes = [], []
         for own in zip(*output.named, strict=True):
-            same = [text for text, each in zip(texts, values, strict=True) if each == own]
             literal = len(set(own)) == 1 and max(own) < _UNITS[1]
-            names.append(self._choose(where, own, "name", literal=literal) if literal or not same else same[0])
+            names.append(
+                self._choose(where, own, "name", literal=True)
+                if literal
+                else same.get(own) or self._choose(where, own, "name", literal=False)
+            )
+            sizes += [] if names[-1].isdigit() else [(names[-1], max(own))]
         text = _fill(form.text, texts)
         text = re.sub(r"tensor\('([^']*\{[^']*)'\)", r"tensor(f'\1')", text)
         lines = [
@@ -501,11 +527,6 @@ class _Inference:
             *([] if form.memory == "interleaved" else [f"memory = \"'{form.memory}'\""]),
             f'mesh = "{form.mesh}"',
         ]
-        sizes = [
-            (text, max(own))
-            for text, own in zip(names, zip(*output.named, strict=True), strict=True)
-            if not text.isdigit()
-        ]
         if not sizes or not any(text.isdigit() for text in names):
             return "\n".join(lines), None
         (size, most), *_ = sizes
@@ -516,10 +537,14 @@ class _Inference:
 
     def _spell(self, outputs: Sequence[_Output]) -> str:
         """Return the recipe in TOML."""
-        spelled = [self._spell_output(output) for output in outputs]
-        tables = [text for text, _ in spelled]
+        spelled = []
+        for output in outputs:
+            try:
+                spelled.append(self._spell_output(output))
+            except _UnexplainedError as problem:
+                self.problems |= dict.fromkeys(output.files, str(problem))
         refusals = list(dict.fromkeys([refusal for _, refusal in spelled if refusal is not None]))
-        body = "\n\n".join([*refusals, *tables])
+        body = "\n\n".join([*self._refuse_other_sizes(), *refusals, *[text for text, _ in spelled]])
         values = {}
         if any(self.layers):
             values["layers"] = self._choose("layers", tuple(self.layers), "count", "layers", counts=True)
@@ -546,6 +571,19 @@ class _Inference:
             "",
         ]
         return "\n".join(head) + body + "\n"
+
+    def _refuse_other_sizes(self) -> Iterator[str]:
+        """Yield a refusal of other sizes, as far as the examples share them, if some numbers are related to none."""
+        constant = self.numbers.constant
+        if not self.unrelated or not constant:
+            return
+        where, number = next(iter(self.unrelated.items()))
+        message = (
+            f"'the number of {where} ({number}) is no expression of the sizes in config.json, which the examples share:"
+            f" {', '.join([f'{name} {size}' for name, size in constant.items()])}; infer the recipe from more examples'"
+        )
+        when = f"[{', '.join(constant)}] != {list(constant.values())}"
+        yield f"[[refuse]]\nwhen = {json.dumps(when)}\nmessage = {json.dumps(message)}"
 
     def _test(self, text: str) -> tuple[str, ...]:
         """Return the files of the examples that the recipe does not make byte for byte."""
