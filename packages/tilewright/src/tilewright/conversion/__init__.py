@@ -15,9 +15,11 @@ from .cache_folder import (
     retarget_cache,
 )
 from .comparison import Comparison, Difference, HiddenError, TensorComparison, Tolerance
+from .matching import Match, MatchReport, match
 from .model_capacity import Capacity, Demand, capacity, list_machines, solve_precision
 from .plan import ConversionItem, ConversionPlan, ItemExplanation, Piece, format_box, plan_conversion
 from .recipe import Optimizations, Recipe, recipe_names
+from .recipe_example import NumberChoice, RecipeByExample, infer_recipe
 from .rules import Rules, Settings
 from .run import ConversionReport, ProgressEvent, convert, run_plan
 from .source import Rounding
@@ -35,9 +37,13 @@ __all__ = [
     "DescriptionComparison",
     "Difference",
     "HiddenError",
+    "Match",
+    "MatchReport",
+    "NumberChoice",
     "Optimizations",
     "ProgressEvent",
     "Recipe",
+    "RecipeByExample",
     "Rules",
     "Settings",
     "TensorComparison",
@@ -49,7 +55,9 @@ __all__ = [
     "convert",
     "diff",
     "fit",
+    "infer_recipe",
     "list_machines",
+    "match",
     "plan_cache",
     "plan_conversion",
     "plan_retarget",

@@ -7,7 +7,7 @@ The result is an expression over the matrices, as rules and recipes write it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -64,7 +64,7 @@ def helper_functions() -> dict[str, Callable[..., Any]]:
     return {name: define(text, own) for key, text in HELPERS.items() for name, own in [parse_signature(key)]}
 
 
-def assemble(text: str, tensors: dict[str, StoredTensor]) -> Assembly:
+def assemble(text: str, tensors: Mapping[str, StoredTensor]) -> Assembly:
     """Return the value of an expression over `tensors`, which may use `HELPERS`.
 
     >>> from tilewright.files import store_arrays
@@ -198,7 +198,7 @@ class LineIndex:
 
 
 class Run(NamedTuple):
-    """Lines of a panel in an order: from `start` on, `count` of them, in heads of `size` where that is not 0.
+    """Lines of a panel in an order: from `start` on, `length` of them, in heads of `size` where that is not 0.
 
     `panel` is a number; -1 stands for lines of zeros.
     """
@@ -207,11 +207,11 @@ class Run(NamedTuple):
     order: str
     size: int
     start: int
-    count: int
+    length: int
 
     def after(self, steps: int) -> Run:
         """Return the run that follows it in its panel as far as `steps` such runs."""
-        return self._replace(start=self.start + steps * self.count)
+        return self._replace(start=self.start + steps * self.length)
 
 
 def _order_of(order: str, size: int, count: int) -> NDArray[np.int64]:
@@ -232,7 +232,7 @@ def _length_of_run(ours: Array, wanted: Lines, at: int, index: Array) -> int:
     while count < len(index):
         part = slice(at + count, at + min(count + size, len(index)))
         apart = 0.0 if wanted.steps is None else wanted.steps[part]
-        good = (np.abs(ours[index[count : count + size]] - wanted.values[part]) <= apart).all(axis=1)
+        good = np.asarray((np.abs(ours[index[count : count + size]] - wanted.values[part]) <= apart).all(axis=1))
         if not good.all():
             return count + int(good.argmin())
         count += len(good)
@@ -246,7 +246,7 @@ def find_runs(wanted: Lines, sources: Sequence[Lines]) -> list[Run] | None:
     >>> def lines(*numbers):
     ...     return Lines(np.float32(numbers)[:, None], None, np.array(numbers) != 0, 1)
     >>> runs = find_runs(lines(3, 5, 4, 6, 9, 0), [lines(9, 8), lines(3, 4, 5, 6)])
-    >>> [(run.panel, run.order, run.start, run.count) for run in runs]
+    >>> [(run.panel, run.order, run.start, run.length) for run in runs]
     [(1, 'paired', 0, 4), (0, '', 0, 1), (-1, '', 0, 1)]
     """
     indices = [LineIndex(each.values) for each in sources]
@@ -258,11 +258,11 @@ def find_runs(wanted: Lines, sources: Sequence[Lines]) -> list[Run] | None:
         zeros = wanted.used[at:]
         count = int(zeros.argmax()) if zeros.any() else len(zeros)
         nothing = [Run(-1, "", 0, 0, count)] if count else []  # unless a source has zeros there, too
-        found = max([*nothing, *_runs_at(wanted, at, sources, indices, runs)], key=lambda run: run.count, default=None)
+        found = max([*nothing, *_runs_at(wanted, at, sources, indices, runs)], key=lambda run: run.length, default=None)
         if found is None:
             return None
         runs.append(found)
-        at += runs[-1].count
+        at += runs[-1].length
     return runs
 
 
@@ -274,7 +274,7 @@ def _runs_at(
     def starts(k: int, line: int) -> list[int]:
         steps = None if wanted.steps is None else wanted.steps[line]
         found = indices[k].find(wanted.values[line], steps).tolist()
-        ends = {run.start + run.count for run in before[-2 * len(sources) :] if run.panel == k}
+        ends = {run.start + run.length for run in before[-2 * len(sources) :] if run.panel == k}
         return sorted(found, key=lambda start: start not in ends)[:_MAX_STARTS]
 
     for k, own in enumerate(sources):
@@ -305,8 +305,8 @@ def _runs_at(
 
 def _spell_source(run: Run, text: str, extent: int) -> str:
     """Return the lines of a run as an expression, whose source is a `text` with an `extent`."""
-    part = text if run.count == extent else f"slice({text}, {run.start}, {run.start + run.count})"
-    if 0 < run.start == extent - run.count:
+    part = text if run.length == extent else f"slice({text}, {run.start}, {run.start + run.length})"
+    if 0 < run.start == extent - run.length:
         part = f"rest({text}, {run.start})"
     return f"{run.order}({part}, {run.size})" if run.order else part
 
@@ -318,17 +318,17 @@ def spell_runs(runs: Sequence[Run], texts: Sequence[str], extents: Sequence[int]
     >>> spell_runs([*runs, Run(-1, "", 0, 0, 2)], ["q", "k"], [4, 2])
     'pad(interleave([q, k], 2), 8, 0)'
     """
-    zeros = runs[-1].count if runs and runs[-1].panel < 0 else 0
+    zeros = runs[-1].length if runs and runs[-1].panel < 0 else 0
     body = list(runs[:-1] if zeros else runs)
     if not body or body[0].panel < 0:
         return None
-    total = sum(run.count for run in runs)
+    total = sum(run.length for run in runs)
     for size in divisors(len(body))[1:-1]:
         groups = len(body) // size
         if all(run == body[k % size].after(k // size) for k, run in enumerate(body)) and all(
             run.panel >= 0 for run in body
         ):
-            whole = [run._replace(count=run.count * groups) for run in body[:size]]
+            whole = [run._replace(length=run.length * groups) for run in body[:size]]
             parts = [_spell_source(run, texts[run.panel], extents[run.panel]) for run in whole]
             text = f"interleave([{', '.join(parts)}], {groups})"
             break
@@ -336,7 +336,7 @@ def spell_runs(runs: Sequence[Run], texts: Sequence[str], extents: Sequence[int]
         parts = []
         for before, run in zip([body[0], *body], body, strict=False):
             if run.panel < 0:
-                parts[-1] = f"pad({parts[-1]}, {before.count + run.count}, 0)"
+                parts[-1] = f"pad({parts[-1]}, {before.length + run.length}, 0)"
             else:
                 parts.append(_spell_source(run, texts[run.panel], extents[run.panel]))
         text = parts[0] if len(parts) == 1 else f"join([{', '.join(parts)}])"
@@ -367,8 +367,7 @@ class Wanted:
     def seeds(self, axis: int) -> list[int]:
         """Return some lines along an axis that are not zero, evenly spread."""
         used = np.flatnonzero(self.lines[axis].used)
-        chosen = np.unique(np.linspace(0, len(used) - 1, _SEEDS).astype(np.int64)) if len(used) else []
-        return [int(used[k]) for k in chosen]
+        return used[np.unique(np.linspace(0, len(used) - 1, _SEEDS).astype(np.int64))].tolist() if len(used) else []
 
     def hits(self, lines: tuple[Lines, Lines]) -> set[tuple[int, int]]:
         """Return along which of its axes, and which of theirs, some of its lines are among those of another panel."""
@@ -395,7 +394,7 @@ class Wanted:
         runs = find_runs(self.lines[axis], rounded)
         if runs is None:
             return None
-        if self.lines[axis].length == 1 and sum(run.count for run in runs) < _LONG * len(runs):
+        if self.lines[axis].length == 1 and sum(run.length for run in runs) < _LONG * len(runs):
             return None  # a vector can be made of single elements of any others
         texts = [panel.text if along == 0 else f"transpose({panel.text})" for panel, along, _ in sources]
         text = spell_runs(runs, texts, [len(lines.used) for _, _, lines in sources])

@@ -125,8 +125,8 @@ def named_orders(source: str, shape: tuple[int, ...]) -> Iterator[tuple[str, Ass
                 yield turned[-1]
     for words, tensor in turned:
         if not words or len(long) == 2:
-            for more, order in _rope_orders(tensor):
-                yield f"{words}, {more}" if words else more, order
+            for more, in_heads in _rope_orders(tensor):
+                yield f"{words}, {more}" if words else more, in_heads
     yield from _tile_orders(whole)
 
 
@@ -204,7 +204,7 @@ def find_strides(values: Values) -> Modes | None:
                 if run == first:
                     at = np.arange(first, end, dtype=np.int64)[:, None]
                     theirs = at * block + np.arange(len(inside), dtype=np.int64)
-                    good = values.same(values.a[at * stride + inside], theirs).all(axis=1)
+                    good = np.asarray(values.same(values.a[at * stride + inside], theirs).all(axis=1))
                     run += len(good) if good.all() else int(good.argmin())
             for extent in reversed([k for k in extents if 1 < k <= run and (count // block) % k == 0]):
                 found = search([(extent, stride), *modes], block * extent)
