@@ -139,6 +139,8 @@ class MatchReport:
             settings["layout"] = "tile" if is_tiled else "row_major"
             if match.through:
                 settings["through"] = list(match.through)
+            if tensor.spec is not None:
+                settings |= _describe_memory(tensor.spec)
             if tensor.mesh is not None:
                 settings |= _describe_mesh(tensor)
             yield (
@@ -156,6 +158,25 @@ class MatchReport:
             f"{found} of {count_of(len(self.matches), 'tensor')} of B {'is' if found == 1 else 'are'} made of tensors"
         )
         return "\n".join([f"{head} of A, by all their elements", *map(str, self.matches)])
+
+
+def _describe_memory(spec: TensorSpec) -> dict[str, Any]:
+    """Return the memory of a tensor, as rules say it; nothing for cores that are no one grid from (0, 0) on."""
+    sharding, layout = spec.memory.sharding, spec.memory.memory_layout.name.removesuffix("_SHARDED").lower()
+    buffer = {"buffer": str(spec.memory.buffer_type).lower()}
+    if sharding is None:
+        return {} if buffer == {"buffer": "dram"} else buffer
+    ranges = list(sharding.grid)
+    if len(ranges) > 1 or tuple(ranges[0].start) != (0, 0):
+        return {}
+    kind = layout if layout in ("height", "width", "block") else "nd"
+    nested = {"distribution": sharding.distribution.name.lower()} if kind == "nd" else {}
+    grid, shape = [end + 1 for end in ranges[0].end], list(sharding.shape)
+    return (
+        {"shard": kind, "grid": grid, "shard_shape": shape, "orientation": sharding.orientation.name.lower()}
+        | nested
+        | buffer
+    )
 
 
 def _describe_mesh(tensor: StoredTensor) -> dict[str, Any]:
