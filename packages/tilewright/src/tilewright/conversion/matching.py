@@ -130,8 +130,8 @@ class MatchReport:
             if match.value is None:
                 continue
             tensor = self.targets[match.name]
-            name = match.name if match.name in self.source_names else re.sub(r"([{}])", r"\1\1", match.name)
-            pattern = re.sub(r"([*?[])", r"[\1]", name)
+            marks = r"([*?[])" if match.name in self.source_names else r"([{}])"  # of a pattern, or of a new name
+            pattern = re.sub(marks, r"[\1]" if match.name in self.source_names else r"\1\1", match.name)
             settings: dict[str, Any] = {"value": match.value.text, "skip": False}
             if tensor.format is not None:
                 settings["dtype"] = tensor.format.name
