@@ -139,6 +139,16 @@ def test_unrelated_tensors_are_never_matched(tmp_path):
     assert match(A, tmp_path).unmatched == ["x"]
 
 
+def test_integers_are_matched_exactly_and_never_rounded_to():
+    whole = np.arange(600, dtype=np.int64).reshape(20, 30) * 100003
+    found = match({"w": whole, "x": q[:20]}, {"t": whole.T.astype(np.int32), "y": q[:20].astype(np.int32)})
+    assert found["t"].text == "transpose(tensor('w'))"
+    assert found.unmatched == ["y"]
+    changed = whole.copy()
+    changed[3, 3] += 1  # lost in a smaller format
+    assert match({"w": whole}, {"x": changed}).unmatched == ["x"]
+
+
 def test_tensors_with_one_changed_element_are_not_matched():
     changed = np.concatenate([q, k])
     changed[77, 33] += 1

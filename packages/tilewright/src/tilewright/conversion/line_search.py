@@ -133,10 +133,9 @@ class Lines(NamedTuple):
 
     def rounded(self, element: Format | None) -> Lines:
         """Return the lines in the format that they are compared in."""
-        if element is None or element.has_blocks or element.value_dtype == np.float32:
+        if element is None or element.has_blocks or element.kind != "float" or element.value_dtype == np.float32:
             return self
-        with np.errstate(all="ignore"):
-            return self._replace(values=self.values.astype(element.value_dtype).astype(np.float32))
+        return self._replace(values=self.values.astype(element.value_dtype).astype(np.float32))
 
 
 def sample_lines(panel: Panel, lengths: tuple[int, int] | None = None) -> tuple[Lines, Lines]:
@@ -160,8 +159,7 @@ def sample_lines(panel: Panel, lengths: tuple[int, int] | None = None) -> tuple[
         for target, read in ((values, panel.read(start, stop)), (steps, panel.steps(start, stop))):
             if read is None:
                 continue
-            with np.errstate(all="ignore"):
-                target[0][start:stop], target[1][:, inside] = read[:, at[0]], read[at[1][inside] - start].T
+            target[0][start:stop], target[1][:, inside] = read[:, at[0]], read[at[1][inside] - start].T
             if target is values:
                 used[0][start:stop], used[1][:] = read.any(axis=1), used[1] | read.any(axis=0)
             else:

@@ -211,11 +211,12 @@ def match(
     """
     search = _Search(_open(a), _open(b))
     matches: dict[str, Match] = {}
-    for name in search.ordered_names():
-        matches[name] = search.find_near(name)
-        if progress is not None:
-            progress(len(matches), len(search.b))
-    matches |= search.find_far([name for name, found in matches.items() if found.value is None])
+    with np.errstate(all="ignore"):  # elements may be NaN or infinite
+        for name in search.ordered_names():
+            matches[name] = search.find_near(name)
+            if progress is not None:
+                progress(len(matches), len(search.b))
+        matches |= search.find_far([name for name, found in matches.items() if found.value is None])
     return MatchReport(tuple([matches[name] for name in search.b]), frozenset(search.a), search.b)
 
 
@@ -291,9 +292,8 @@ class _Search:
         if prod(tensor.shape) != prod(ours.shape) or prod(tensor.shape) > _SLAB:
             return None
         a, b = (each.read(Box((0,) * len(each.shape), each.shape)) for each in (ours, tensor))
-        if b.dtype.itemsize < a.dtype.itemsize:
-            with np.errstate(all="ignore"):
-                a = a.astype(b.dtype)
+        if b.dtype.itemsize < a.dtype.itemsize and _is_float(tensor):
+            a = a.astype(b.dtype)
         if np.array_equal(a.reshape(-1), b.reshape(-1)) and _long(ours) == _long(tensor):
             return _shape(f"tensor({source!r})", ours.shape, tensor.shape)
         if len(ours.shape) == 2 and a.shape[::-1] == _long(tensor) and np.array_equal(a.T, b.reshape(a.shape[::-1])):
@@ -362,9 +362,8 @@ class _Search:
         wanted = tensor.read(Box((0,) * len(tensor.shape), tensor.shape)).reshape(-1)
         for panel in vectors:
             values = panel.read().reshape(-1)
-            with np.errstate(all="ignore"):
-                constant = float(np.round(np.median(wanted.astype(np.float64) - values.astype(np.float64))))
-                near = constant and np.array_equal((values + values.dtype.type(constant)).astype(wanted.dtype), wanted)
+            constant = float(np.round(np.median(wanted.astype(np.float64) - values.astype(np.float64))))
+            near = constant and np.array_equal((values + values.dtype.type(constant)).astype(wanted.dtype), wanted)
             if near:
                 text = f"({panel.text} + {constant})"
                 long = _long(tensor)
@@ -456,20 +455,19 @@ def _compare(source: AssembledSource, target: ComparedTensor) -> str:
         for slab in row_major_slabs(window.shape, _SLAB):
             box = slab.relative_to(tuple([-n for n in window.offset]))
             theirs = target.read(box)
-            with np.errstate(all="ignore"):
-                ours = source.read(box)
-                if element.has_blocks:
-                    tile = target.spec.tile if target.spec is not None and target.spec.is_tiled else None
-                    spec = TensorSpec(box.shape, element, "tile", tile)
-                    ours = from_bytes(to_bytes(ours, spec), spec)
-                else:
-                    ours = ours.astype(theirs.dtype)
-                if ((ours == theirs) | ((ours != ours) & (theirs != theirs))).all():
-                    continue
-                steps = target.step_sizes(box)
-                if steps is None or not (np.abs(ours - theirs) <= steps).all():
-                    return ""
-                result = "near"
+            ours = source.read(box)
+            if element.has_blocks:
+                tile = target.spec.tile if target.spec is not None and target.spec.is_tiled else None
+                spec = TensorSpec(box.shape, element, "tile", tile)
+                ours = from_bytes(to_bytes(ours, spec), spec)
+            elif element.kind == "float":
+                ours = ours.astype(theirs.dtype)
+            if ((ours == theirs) | ((ours != ours) & (theirs != theirs))).all():
+                continue
+            steps = target.step_sizes(box)
+            if steps is None or not (np.abs(ours - theirs) <= steps).all():
+                return ""
+            result = "near"
     return result
 
 
@@ -488,6 +486,11 @@ def _make_panel(wanted: Wanted, sources: Sequence[_Source]) -> str | None:
 def _long(tensor: ComparedTensor) -> tuple[int, ...]:
     """Return the extents that are not 1."""
     return tuple([n for n in tensor.shape if n != 1]) or (1,)
+
+
+def _is_float(tensor: ComparedTensor) -> bool:
+    """Return whether elements are floating-point numbers, to which those of others may be rounded."""
+    return tensor.format is not None and not tensor.format.has_blocks and tensor.format.kind == "float"
 
 
 def _in_memory(tensor: ComparedTensor) -> ComparedTensor:
