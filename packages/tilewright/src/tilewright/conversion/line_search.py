@@ -195,7 +195,7 @@ class LineIndex:
 # Runs: lines that follow each other in both, in order or in the order of heads.
 
 
-class Run(NamedTuple):
+class LineRun(NamedTuple):
     """Lines of a panel in an order: from `start` on, `length` of them, in heads of `size` where that is not 0.
 
     `panel` is a number; -1 stands for lines of zeros.
@@ -207,7 +207,7 @@ class Run(NamedTuple):
     start: int
     length: int
 
-    def after(self, steps: int) -> Run:
+    def after(self, steps: int) -> LineRun:
         """Return the run that follows it in its panel as far as `steps` such runs."""
         return self._replace(start=self.start + steps * self.length)
 
@@ -238,7 +238,7 @@ def _length_of_run(ours: Array, wanted: Lines, at: int, index: Array) -> int:
     return count
 
 
-def find_runs(wanted: Lines, sources: Sequence[Lines]) -> list[Run] | None:
+def find_runs(wanted: Lines, sources: Sequence[Lines]) -> list[LineRun] | None:
     """Return the runs of lines of `sources` that make up the `wanted` ones; None if they do not, or too many would.
 
     >>> def lines(*numbers):
@@ -248,14 +248,14 @@ def find_runs(wanted: Lines, sources: Sequence[Lines]) -> list[Run] | None:
     [(1, 'paired', 0, 4), (0, '', 0, 1), (-1, '', 0, 1)]
     """
     indices = [LineIndex(each.values) for each in sources]
-    runs: list[Run] = []
+    runs: list[LineRun] = []
     at, total = 0, len(wanted.values)
     while at < total:
         if len(runs) > min(_MAX_RUNS, total):
             return None
         zeros = wanted.used[at:]
         count = int(zeros.argmax()) if zeros.any() else len(zeros)
-        nothing = [Run(-1, "", 0, 0, count)] if count else []  # unless a source has zeros there, too
+        nothing = [LineRun(-1, "", 0, 0, count)] if count else []  # unless a source has zeros there, too
         found = max([*nothing, *_runs_at(wanted, at, sources, indices, runs)], key=lambda run: run.length, default=None)
         if found is None:
             return None
@@ -265,8 +265,8 @@ def find_runs(wanted: Lines, sources: Sequence[Lines]) -> list[Run] | None:
 
 
 def _runs_at(
-    wanted: Lines, at: int, sources: Sequence[Lines], indices: list[LineIndex], before: list[Run]
-) -> Iterator[Run]:
+    wanted: Lines, at: int, sources: Sequence[Lines], indices: list[LineIndex], before: list[LineRun]
+) -> Iterator[LineRun]:
     """Yield the runs that may begin at a line; those that go on with earlier ones first."""
 
     def starts(k: int, line: int) -> list[int]:
@@ -279,7 +279,7 @@ def _runs_at(
         tried: set[tuple[int, str, int]] = set()
         for start in starts(k, at):
             plain = _length_of_run(own.values, wanted, at, start + np.arange(len(own.values) - start))
-            yield Run(k, "", 0, start, plain)
+            yield LineRun(k, "", 0, start, plain)
             if plain > 1 or at + 1 >= len(wanted.values):
                 continue
             for second in starts(k, at + 1):
@@ -295,13 +295,13 @@ def _runs_at(
                     index = start + _order_of(order, size, (len(own.values) - start) // size * size)
                     count = _length_of_run(own.values, wanted, at, index) // size * size
                     if count:
-                        yield Run(k, order, size, start, count)
+                        yield LineRun(k, order, size, start, count)
 
 
 # Expressions of runs.
 
 
-def _spell_source(run: Run, text: str, extent: int) -> str:
+def _spell_source(run: LineRun, text: str, extent: int) -> str:
     """Return the lines of a run as an expression, whose source is a `text` with an `extent`."""
     part = text if run.length == extent else f"slice({text}, {run.start}, {run.start + run.length})"
     if 0 < run.start == extent - run.length:
@@ -309,11 +309,11 @@ def _spell_source(run: Run, text: str, extent: int) -> str:
     return f"{run.order}({part}, {run.size})" if run.order else part
 
 
-def spell_runs(runs: Sequence[Run], texts: Sequence[str], extents: Sequence[int]) -> str | None:
+def spell_runs(runs: Sequence[LineRun], texts: Sequence[str], extents: Sequence[int]) -> str | None:
     """Return the expression of some runs over panels with `texts` and `extents`; None if zeros come first.
 
-    >>> runs = [Run(0, "", 0, 0, 2), Run(1, "", 0, 0, 1), Run(0, "", 0, 2, 2), Run(1, "", 0, 1, 1)]
-    >>> spell_runs([*runs, Run(-1, "", 0, 0, 2)], ["q", "k"], [4, 2])
+    >>> runs = [LineRun(0, "", 0, 0, 2), LineRun(1, "", 0, 0, 1), LineRun(0, "", 0, 2, 2), LineRun(1, "", 0, 1, 1)]
+    >>> spell_runs([*runs, LineRun(-1, "", 0, 0, 2)], ["q", "k"], [4, 2])
     'pad(interleave([q, k], 2), 8, 0)'
     """
     zeros = runs[-1].length if runs and runs[-1].panel < 0 else 0

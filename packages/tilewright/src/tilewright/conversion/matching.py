@@ -51,8 +51,8 @@ class Match:
     one step of B's format. `others` are tensors with the same contents as a source, which could be meant as well.
     Without a `text`, nothing was found, and `problem` says what was tried.
 
-    >>> found = match({"w": np.arange(6.0).reshape(2, 3)}, {"t": np.arange(6.0).reshape(2, 3).T})
-    >>> print(found["t"])
+    >>> turned = match({"w": np.arange(6.0).reshape(2, 3)}, {"t": np.arange(6.0).reshape(2, 3).T})["t"]
+    >>> print(turned)
     t = transpose(tensor('w'))
     """
 
@@ -61,7 +61,7 @@ class Match:
     value: Assembly | None = None
     exact: bool = True
     through: tuple[str, ...] = ()
-    others: Others = field(default_factory=dict)
+    others: Others = field(default_factory=dict, hash=False)
     problem: str = ""
 
     @property

@@ -336,7 +336,7 @@ class RecipeByExample:
     machine: str
     files: int
     choices: tuple[NumberChoice, ...]
-    unexplained: Mapping[str, str] = field(default_factory=dict)
+    unexplained: Mapping[str, str] = field(default_factory=dict, hash=False)
     different: tuple[str, ...] = ()
 
     @property
@@ -382,6 +382,15 @@ def infer_recipe(examples: Sequence[tuple[FilePath, FilePath]], machine: str | N
     Args:
         examples: pairs of a checkpoint with config.json and the folder of tensorbin files that was made of it.
         machine: the name of their machine, such as "N300"; by default the one whose mesh and memory the files have.
+
+    >>> import tempfile
+    >>> from tilewright.files import write_sample_llama
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_sample_llama(f"{folder}/Llama-3.2-1B")
+    ...     _ = prepare(f"{folder}/Llama-3.2-1B", f"{folder}/cache", "N300")
+    ...     recipe = infer_recipe([(f"{folder}/Llama-3.2-1B", f"{folder}/cache")])
+    >>> print(str(recipe).partition("\\n")[0])
+    a recipe for N300: 22 of 22 files reproduced byte for byte
     """
     opened = [_Example(checkpoint, cache) for checkpoint, cache in examples]
     if not opened:
