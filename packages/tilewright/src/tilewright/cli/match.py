@@ -81,10 +81,10 @@ def _match(a: str, b: str, out: str | None) -> Answer:
 
 def _format_report(report: MatchReport, out: str | None) -> str:
     heading, *lines = str(report).split("\n")
-    like: dict[str, int] = {}
+    like: dict[str, list[str]] = {}
     for line in lines:
-        like[_NUMBER.sub("*", line)] = like.get(_NUMBER.sub("*", line), 0) + 1
-    shown = [line if count == 1 else f"{line}  ({count} tensors)" for line, count in like.items()]
+        like.setdefault(_NUMBER.sub("*", line), []).append(line)
+    shown = [own[0] if len(own) == 1 else f"{line}  ({len(own)} tensors)" for line, own in like.items()]
     more = [f"... and {len(shown) - _MAX_LINES} more; --json lists all"] if len(shown) > _MAX_LINES else []
     wrote = [] if out is None else [f"wrote {out}; run it with tilewright convert A OUT --rules {out}"]
     first = click.style(heading, fg="red" if report.unmatched else "green", bold=True)
