@@ -13,7 +13,8 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
+from itertools import product
 from math import prod
 from typing import Any, NamedTuple, TypeAlias
 
@@ -21,11 +22,11 @@ import numpy as np
 
 from .._text import count_of, list_some
 from ..copying import Assembly
-from ..errors import TilewrightError
 from ..files import FilePath, StoredTensor, open_tensors, store_arrays
-from ..formats import scalar_format_of
+from ..formats import Format, scalar_format_of
 from ..layout import Box
-from ..memory import TensorSpec, from_bytes, to_bytes
+from ..memory import Mesh, TensorSpec, from_bytes, to_bytes
+from .cache_folder import suits_any_mesh
 from .line_search import Lines, Panel, Wanted, assemble, sample_lines
 from .orders import Values, find_order, hash_rows
 from .signatures import Array, sign_tensor
@@ -74,14 +75,8 @@ class Match:
         if self.value is None:
             return {"name": self.name, "problem": self.problem}
         others = {name: list(more) for name, more in self.others.items()}
-        return {
-            "name": self.name,
-            "value": self.value.text,
-            "sources": self.sources,
-            "exact": self.exact,
-            "through": list(self.through),
-            "others": others,
-        }
+        made = {"name": self.name, "value": self.value.text, "sources": self.sources, "exact": self.exact}
+        return made | {"through": list(self.through), "others": others}
 
     def __str__(self) -> str:
         if self.value is None:
@@ -130,19 +125,13 @@ class MatchReport:
             if match.value is None:
                 continue
             tensor = self.targets[match.name]
-            marks = r"([*?[])" if match.name in self.source_names else r"([{}])"  # of a pattern, or of a new name
-            pattern = re.sub(marks, r"[\1]" if match.name in self.source_names else r"\1\1", match.name)
-            settings: dict[str, Any] = {"value": match.value.text, "skip": False}
-            if tensor.format is not None:
-                settings["dtype"] = tensor.format.name
-            is_tiled = tensor.spec is not None and tensor.spec.is_tiled
-            settings["layout"] = "tile" if is_tiled else "row_major"
-            if match.through:
-                settings["through"] = list(match.through)
-            if tensor.spec is not None:
-                settings |= _describe_memory(tensor.spec)
-            if tensor.mesh is not None:
-                settings |= _describe_mesh(tensor)
+            marks = (r"([*?[])", r"[\1]") if match.name in self.source_names else (r"([{}])", r"\1\1")
+            pattern = re.sub(*marks, match.name)  # a pattern of a tensor that exists, or the name of a new one
+            settings: dict[str, Any] = {"value": match.value.text, "skip": False, "dtype": str(tensor.format)}
+            settings["layout"] = "tile" if tensor.spec is not None and tensor.spec.is_tiled else "row_major"
+            settings |= {"through": list(match.through)} if match.through else {}
+            settings |= _describe_memory(tensor.spec) if tensor.spec is not None else {}
+            settings |= _describe_mesh(tensor.mesh) if tensor.mesh is not None else {}
             yield (
                 json.dumps(pattern)[1:-1],
                 ", ".join([f"{key} = {json.dumps(value)}" for key, value in settings.items()]),
@@ -179,14 +168,12 @@ def _describe_memory(spec: TensorSpec) -> dict[str, Any]:
     )
 
 
-def _describe_mesh(tensor: StoredTensor) -> dict[str, Any]:
+def _describe_mesh(mesh: Mesh) -> dict[str, Any]:
     """Return how the devices of a mesh share a tensor, as rules say it."""
-    assert tensor.mesh is not None
-    topology = tensor.mesh.topology
-    cuts = topology.placements
-    if len(topology.distribution) == 1:
-        return {"mesh": list(tensor.mesh.shape), "cut": cuts[0]} if cuts[0] is not None else {}
-    return {"mesh": list(tensor.mesh.shape), "cut": f"({', '.join(map(str, cuts))})"}
+    cuts = mesh.topology.placements
+    if suits_any_mesh(mesh):
+        return {}
+    return {"mesh": list(mesh.shape), "cut": cuts[0] if len(cuts) == 1 else f"({', '.join(map(str, cuts))})"}
 
 
 def match(
@@ -262,38 +249,33 @@ class _Search:
         if name not in self.theirs:
             return Match(name, problem=f"its elements, {self.b[name].kind}, have no number format in tilewright")
         tensor = _in_memory(self.theirs[name])
-        if not prod(tensor.shape):
-            return Match(name, problem="it has no elements")
         signature = sign_tensor(tensor)
         if not signature.nonzero:
-            return Match(name, problem="all its elements are zero, which any tensor could be")
-        equal = sorted(self.by_key.get(signature.key, ()), key=lambda source: _closeness(name, source))
-        for source in equal[:_MAX_EQUAL]:
-            text = self._turn(tensor, source)
-            if text is not None:  # all elements were compared
-                value = assemble(text, self.a)
-                return Match(name, text, value, others=self._equal_sources([source]))
+            return Match(
+                name,
+                problem="all its elements are zero, which any tensor could be"
+                if signature.count
+                else "it has no elements",
+            )
+        equal = sorted(self.by_key.get(signature.key, ()), key=lambda source: _closeness(name, source))[:_MAX_EQUAL]
+        turned = next((text for source in equal if (text := self._turn(tensor, source)) is not None), None)
+        if turned is not None:  # all elements were compared
+            value = assemble(turned, self.a)
+            return Match(name, turned, value, others=self._equal_sources(value.sources))
         near = self.near(_group(name))
-        attempts: list[Callable[[], str | None]] = [
-            *[lambda source=source: self._reorder(tensor, source) for source in equal[:_MAX_EQUAL]],
-            lambda: self._express(tensor, near),
-            lambda: self._add_constant(tensor, near),
-        ]
-        for attempt in attempts:
-            text = attempt()
-            found = None if text is None else self._prove(name, tensor, text)
-            if found is not None:
-                return found
-        return Match(name, problem="no tensors of A have its rows or columns")
+        attempts = [partial(self._reorder, tensor, source) for source in equal]
+        attempts += [partial(self._express, tensor, near), partial(self._add_constant, tensor, near)]
+        found = (self._prove(name, tensor, attempt()) for attempt in attempts)
+        problem = Match(name, problem="no tensors of A have its rows or columns")
+        return next((each for each in found if each is not None), problem)
 
     def _turn(self, tensor: ComparedTensor, source: str) -> str | None:
         """Return how a tensor is another one as it is, or transposed: the usual cases, fast."""
         ours = self.ours[source]
         if prod(tensor.shape) != prod(ours.shape) or prod(tensor.shape) > _SLAB:
             return None
-        a, b = (each.read(Box((0,) * len(each.shape), each.shape)) for each in (ours, tensor))
-        if b.dtype.itemsize < a.dtype.itemsize and _is_float(tensor):
-            a = a.astype(b.dtype)
+        a, b = _values(ours), _values(tensor)
+        a = a.astype(b.dtype) if b.dtype.itemsize < a.dtype.itemsize and _is_float(tensor) else a
         if np.array_equal(a.reshape(-1), b.reshape(-1)) and _long(ours) == _long(tensor):
             return _shape(f"tensor({source!r})", ours.shape, tensor.shape)
         if len(ours.shape) == 2 and a.shape[::-1] == _long(tensor) and np.array_equal(a.T, b.reshape(a.shape[::-1])):
@@ -306,7 +288,7 @@ class _Search:
         found = self._express(tensor, [_Source(panel, sample_lines(panel)) for panel in Panel.of(source, ours)])
         if found is not None or not prod(ours.shape) == prod(tensor.shape) <= _MAX_ORDERED:
             return found
-        a, b = (each.read(Box((0,) * len(each.shape), each.shape)) for each in (ours, tensor))
+        a, b = _values(ours), _values(tensor)
         order = find_order(Values(a.astype(b.dtype).reshape(-1), b.reshape(-1)), source, ours.shape, tensor.shape)
         return None if order is None else _shape(order[1].text, order[1].shape, tensor.shape)
 
@@ -355,71 +337,57 @@ class _Search:
 
     def _add_constant(self, tensor: ComparedTensor, sources: Sequence[_Source]) -> str | None:
         """Return the vector to which a whole number was added, in its own format."""
-        count = prod(tensor.shape)
-        vectors = [each.panel for each in sources if each.panel.shape == (count,)]
-        if not vectors:
-            return None
-        wanted = tensor.read(Box((0,) * len(tensor.shape), tensor.shape)).reshape(-1)
+        vectors = [each.panel for each in sources if each.panel.shape == (prod(tensor.shape),)]
+        wanted = _values(tensor).reshape(-1) if vectors else np.empty(0)
+        long = _long(tensor)
         for panel in vectors:
             values = panel.read().reshape(-1)
             constant = float(np.round(np.median(wanted.astype(np.float64) - values.astype(np.float64))))
-            near = constant and np.array_equal((values + values.dtype.type(constant)).astype(wanted.dtype), wanted)
-            if near:
+            if constant and np.array_equal((values + values.dtype.type(constant)).astype(wanted.dtype), wanted):
                 text = f"({panel.text} + {constant})"
-                long = _long(tensor)
                 return _shape(text if len(long) == 1 else f"rows_of({text}, {long[-1]})", long, tensor.shape)
         return None
 
     def find_far(self, names: Sequence[str]) -> dict[str, Match]:
         """Return how tensors of B are made of tensors of A in any layer, as far as rows and columns show it."""
         wanted = {name: panels for name in names if name in self.theirs and (panels := Panel.of("", self.theirs[name]))}
-        hits = self._look_for(wanted)
         result = {}
-        for name, panels in hits.items():
-            text = self._express(self.theirs[name], [_Source(panel, sample_lines(panel)) for panel in panels])
-            found = None if text is None else self._prove(name, self.theirs[name], text)
-            if found is not None:
-                result[name] = found
+        for name, panels in self._look_for(wanted).items():
+            sources = [_Source(panel, sample_lines(panel)) for panel in panels]
+            found = self._prove(name, self.theirs[name], self._express(self.theirs[name], sources))
+            result |= {} if found is None else {name: found}
         return result
 
     def _look_for(self, wanted: Mapping[str, Sequence[Panel]]) -> dict[str, list[Panel]]:
         """Return the panels of A in which there are lines of some panels of B, by the tensor of B."""
-        hashes: dict[tuple[str, int], list[tuple[Array, int]]] = defaultdict(list)
-        rounded: list[tuple[int, Wanted]] = []
-        names = list(wanted)
-        budget = _MAX_TRIED // max(1, len(self.ours))
-        for number, name in enumerate(names):
-            element = self.theirs[name].format
-            for panel in wanted[name]:
-                if element is None or len(panel.shape) < 2:
-                    continue
-                own = Wanted(panel)
-                if not element.has_blocks:
+        hashes: dict[tuple[Format, int], list[tuple[Array, str]]] = defaultdict(list)
+        rounded: list[tuple[str, Wanted]] = []  # whose lines have no hash
+        for name, panels in wanted.items():
+            for own in [Wanted(panel) for panel in panels if len(panel.shape) > 1]:
+                element = own.panel.tensor.format
+                assert element is not None
+                if element.has_blocks:
+                    rounded += [(name, own)] if len(rounded) < _MAX_TRIED // len(self.ours) else []
+                else:
                     for lines in own.lines:
-                        hashes[element.name, lines.length].append((_hash_lines(lines), number))
-                elif len(rounded) < budget:
-                    rounded.append((number, own))
+                        hashes[element, lines.length].append((_hash_lines(lines), name))
         index = {key: _sort_hashes(parts) for key, parts in hashes.items()}
         found: dict[str, list[Panel]] = defaultdict(list)
-        formats = {key: self.theirs[names[parts[0][1]]].format for key, parts in hashes.items()}
-        for source, tensor in self.ours.items() if index or rounded else ():
-            for panel in Panel.of(source, tensor):
-                both = sample_lines(panel)
-                numbers = {number for number, own in rounded if own.hits(both)}
-                for key, (codes, owners) in index.items():
-                    for lines in both:
-                        if lines.length == key[1] > 1:
-                            numbers |= _owners_of(_hash_lines(lines.rounded(formats[key])), codes, owners)
-                for number in numbers:
-                    found[names[number]].append(panel)
+        for panel in (panel for name, tensor in self.ours.items() for panel in Panel.of(name, tensor) if wanted):
+            both = sample_lines(panel)
+            names = {name for name, own in rounded if own.hits(both)}
+            for ((element, length), parts), lines in product(index.items(), both):
+                if lines.length == length > 1:
+                    names |= _owners_of(_hash_lines(lines.rounded(element)), *parts)
+            for name in names:
+                found[name].append(panel)
         return found
 
-    def _prove(self, name: str, target: ComparedTensor, text: str) -> Match | None:
+    def _prove(self, name: str, target: ComparedTensor, text: str | None) -> Match | None:
         """Return a match if all elements agree."""
-        try:
-            value = assemble(text, self.a)
-        except TilewrightError:
+        if text is None:
             return None
+        value = assemble(text, self.a)
         stored = {source: self.a[source] for source in value.sources}
         blocks = target.format is not None and target.format.has_blocks
         stages = [(), ("bfloat16",)] if blocks and any(each.dtype.itemsize > 2 for each in stored.values()) else [()]
@@ -430,18 +398,15 @@ class _Search:
             if results[-1][0] == "equal":
                 break
         agreement, through = min(results, key=lambda result: ("equal", "near", "").index(result[0]))
-        if not agreement or value.shape != target.shape:
+        if not agreement:
             return None
         return Match(name, text, value, agreement == "equal", through, self._equal_sources(value.sources))
 
     def _equal_sources(self, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """Return the tensors of A that have the same elements as some of them."""
-        result = {}
-        for name in names:
-            others = [other for other in self.by_key[self.signatures[name].key] if other not in names]
-            if others:
-                result[name] = tuple(others[:_MAX_EQUAL])
-        return result
+        equal = {name: self.by_key[self.signatures[name].key] for name in names}
+        others = {name: tuple([each for each in same if each not in names]) for name, same in equal.items()}
+        return {name: more[:_MAX_EQUAL] for name, more in others.items() if more}
 
 
 def _compare(source: AssembledSource, target: ComparedTensor) -> str:
@@ -497,7 +462,11 @@ def _in_memory(tensor: ComparedTensor) -> ComparedTensor:
     """Return a tensor with its values in memory if they are few, and no blocks, which have steps."""
     if tensor.format is None or tensor.format.has_blocks or prod(tensor.shape) > _SLAB:
         return tensor
-    return replace(tensor, source=np.asarray(tensor.read(Box((0,) * len(tensor.shape), tensor.shape))))
+    return replace(tensor, source=_values(tensor))
+
+
+def _values(tensor: ComparedTensor) -> Array:
+    return np.asarray(tensor.read(Box((0,) * len(tensor.shape), tensor.shape)))
 
 
 def _as_vector(tensor: ComparedTensor, values: Array) -> Panel:
@@ -535,14 +504,16 @@ def _hash_lines(lines: Lines) -> Array:
     return hash_rows((values + np.float32(0)).view(np.uint32))
 
 
-def _sort_hashes(parts: list[tuple[Array, int]]) -> tuple[Array, Array]:
+def _sort_hashes(parts: list[tuple[Array, str]]) -> tuple[Array, Array, list[str]]:
+    """Return sorted hashes, the numbers of their owners, and the owners."""
     codes = np.concatenate([part for part, _ in parts])
-    owners = np.repeat([number for _, number in parts], [len(part) for part, _ in parts])
     order = np.argsort(codes, kind="stable")
-    return codes[order], owners[order]
+    owners = np.repeat(np.arange(len(parts), dtype=np.int32), [len(part) for part, _ in parts])
+    return codes[order], owners[order], [name for _, name in parts]
 
 
-def _owners_of(wanted: Array, codes: Array, owners: Array) -> set[int]:
+def _owners_of(wanted: Array, codes: Array, owners: Array, names: Sequence[str]) -> set[str]:
     """Return the owners of those sorted codes that are wanted."""
     low, high = (np.searchsorted(codes, wanted, side) for side in ("left", "right"))
-    return {int(number) for first, last in zip(low, high, strict=True) if first < last for number in owners[first:last]}
+    ranges = zip(low, high, strict=True)
+    return {names[number] for first, last in ranges if first < last for number in owners[first:last].tolist()}
