@@ -131,6 +131,16 @@ def test_files_that_nothing_explains_are_named_and_left_out(tiny):
     assert "attention.wo" not in recipe.text
 
 
+def test_files_of_keys_and_values_are_no_part_of_a_recipe_and_other_names_are_refused(tiny):
+    source, cache = tiny
+    path = next(path for path in cache.iterdir() if ".attention.wo_" in path.name)
+    shutil.copy(path, cache / "kvcache_torch.Size([1, 2, 64, 32])_dtype_BFLOAT8_B_layout_TILE.tensorbin")
+    assert infer_recipe([(source, cache)]).reproduced
+    path.rename(cache / "wo.tensorbin")
+    recipe = infer_recipe([(source, cache)])
+    assert "does not end with _dtype_DTYPE_layout_LAYOUT" in recipe.unexplained["wo.tensorbin"]
+
+
 def test_examples_that_contradict_each_other_are_named(tiny, tmp_path, monkeypatch):
     other = make_example(LLAMA + "-hf_rope", tmp_path / "other", monkeypatch, **TINY)
     recipe = infer_recipe([tiny, other])

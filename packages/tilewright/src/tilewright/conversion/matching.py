@@ -351,7 +351,7 @@ class _Search:
     def find_far(self, names: Sequence[str]) -> dict[str, Match]:
         """Return how tensors of B are made of tensors of A in any layer, as far as rows and columns show it."""
         wanted = {name: panels for name in names if name in self.theirs and (panels := Panel.of("", self.theirs[name]))}
-        result = {}
+        result: dict[str, Match] = {}
         for name, panels in self._look_for(wanted).items():
             sources = [_Source(panel, sample_lines(panel)) for panel in panels]
             found = self._prove(name, self.theirs[name], self._express(self.theirs[name], sources))

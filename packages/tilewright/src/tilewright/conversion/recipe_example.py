@@ -14,7 +14,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from itertools import combinations, permutations, product
+from itertools import combinations, count, permutations, product
 from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,9 +28,10 @@ from ..errors import FileFormatError, FormatError, TilewrightError
 from ..files import FilePath, open_tensors, read_tensorbin_tensor
 from ..memory import Mesh, TensorSpec, interleaved, width_sharded
 from .cache import Machine, read_config
+from .cache_check import FileName
 from .cache_folder import CacheFolder, prepare, suits_any_mesh
 from .line_search import HELPERS, assemble
-from .matching import Match, match
+from .matching import match
 from .recipe import Recipe, parse_signature
 from .rules import evaluate
 
@@ -111,8 +112,8 @@ class Numbers:
         counted = [name for name in self.sizes if name not in extents and "layers" not in name]
         yield from self._holding(values, extents)
         yield from self._holding(values, [f"{k} * {name}" for name, k in product(extents, (2, 3, 4))])
-        yield from self._holding(values, [f"{name} // {count}" for name, count in product(extents, counted)])
-        yield from self._holding(values, [f"{count} * {name}" for name, count in product(extents, counted)])
+        yield from self._holding(values, [f"{name} // {parts}" for name, parts in product(extents, counted)])
+        yield from self._holding(values, [f"{parts} * {name}" for name, parts in product(extents, counted)])
         sums = [f"({a} + {b}) * {name}" for name in extents for a, b in combinations(counted, 2)]
         sums += [f"({a} + 2 * {b}) * {name}" for name in extents for a, b in permutations(counted, 2)]
         yield from self._holding(values, sums)
@@ -238,57 +239,55 @@ class _Example:
             raise FileFormatError(f"{checkpoint} has no config.json; give the directory of a Hugging Face model")
         self.config = config
         self.tensors = open_tensors(checkpoint, follow_symlinks=True)
-        files = {name: read_tensorbin_tensor(self.folder.path / name, name) for name in self.folder.names}
-        self.report = match(self.tensors, files)
+        parsed = {name: FileName.parse(name) for name in self.folder.names}
+        optional = [name for name, parts in parsed.items() if parts is not None and parts.is_optional]
+        self.names = [name for name in self.folder.names if name not in optional]  # without zeros for keys and values
+        files = {name: read_tensorbin_tensor(self.folder.path / name, name) for name in self.names}
         self.files: dict[str, ExampleFile] = {}
         self.problems: dict[str, str] = {}
-        for found in self.report.matches:
+        for found in match(self.tensors, files).matches:
             spec, mesh = self.folder.headers[found.name]
-            memory = _spell_memory(spec)
+            stored = (spec.dtype.name, spec.page_layout.name.lower(), _spell_memory(spec), _spell_mesh(mesh))
+            named = parsed[found.name]
             if found.value is None:
                 self.problems[found.name] = found.problem
             elif not found.exact:
                 self.problems[found.name] = f"found only within one step of its format: {found.text}"
-            elif memory is None:
+            elif not stored[2]:
                 self.problems[found.name] = f"recipes have no such memory as {spec.memory}"
+            elif named is None or (named.dtype, named.layout) != (stored[0].upper(), stored[1].upper()):
+                self.problems[found.name] = "its name does not end with _dtype_DTYPE_layout_LAYOUT, as its header says"
             else:
-                self.files[found.name] = self._describe(found, spec, mesh, memory)
+                self.files[found.name] = self._describe(named.name, found.text, stored)
 
-    def _describe(self, found: Match, spec: TensorSpec, mesh: Mesh, memory: str) -> ExampleFile:
-        dtype, layout = spec.dtype.name, spec.page_layout.name.lower()
-        base = found.name.removesuffix(".tensorbin").removesuffix(f"_dtype_{dtype.upper()}_layout_{layout.upper()}")
-        layer = _DOTTED.search(base)
-        number = None if layer is None else layer[0]
-        name = base if number is None else _DOTTED.sub("{layer}", base, count=1)
-        named = tuple([int(text) for text in _NAME_NUMBER.findall(name)])
-        counter = iter(range(len(named)))
+    def _describe(self, name: str, text: str, stored: tuple[str, str, str, str]) -> ExampleFile:
+        """Return a file by its name, its expression, and its dtype, layout, memory and mesh."""
+        layer = _DOTTED.search(name)
+        if layer is not None:
+            name = _DOTTED.sub("{layer}", name, count=1)
+            text = re.sub(rf"(tensor\('[^'0-9]*\.){layer[0]}(?=\.)", r"\1{layer}", text)
+        named = tuple([int(number) for number in _NAME_NUMBER.findall(name)])
+        counter = count()
         name = _NAME_NUMBER.sub(lambda _: f"{{{_PLACE.format(next(counter))}}}", name)
-        text = found.text
-        if number is not None:
-            text = re.sub(rf"(tensor\('[^'0-9]*\.){number}(?=\.)", r"\1{layer}", text)
-        former = _Former(lambda part, axis: self._extent(part, axis, number))
+        former = _Former(lambda part, axis: self._extent(part, axis, "" if layer is None else layer[0]))
         tree = former.visit(ast.parse(text, mode="eval").body)
-        form = Form(name, ast.unparse(tree), dtype, layout, memory, _spell_mesh(mesh))
-        return ExampleFile(form, None if number is None else int(number), named, tuple(former.holes))
+        form = Form(name, ast.unparse(tree), *stored)
+        return ExampleFile(form, None if layer is None else int(layer[0]), named, tuple(former.holes))
 
-    def _extent(self, text: str, axis: int, layer: str | None) -> int:
-        names = text.replace("{layer}", str(layer)).replace("{expert}", "0")
-        return assemble(names, self.tensors).shape[axis]
+    def _extent(self, text: str, axis: int, layer: str) -> int:
+        return assemble(text.replace("{layer}", layer).replace("{expert}", "0"), self.tensors).shape[axis]
 
 
-def _spell_memory(spec: TensorSpec) -> str | None:
-    """Return the memory of a file as recipes have it, None if they do not."""
+def _spell_memory(spec: TensorSpec) -> str:
+    """Return the memory of a file as recipes have it, "" if they do not."""
     if spec.memory == interleaved("dram"):
         return "interleaved"
     if spec.memory.sharding is None or len(spec.shape.logical) < 2:
-        return None
+        return ""
     banks, (height, width) = spec.memory.sharding.grid.num_cores, spec.shape.logical[-2:]
     usual = width_sharded((banks, 1), (height, ceil_div(width, 32 * banks) * 32), buffer_type="dram")
-    return (
-        "dram_sharded"
-        if TensorSpec(spec.shape, spec.dtype, spec.page_layout, memory=usual).memory == spec.memory
-        else None
-    )
+    memory = TensorSpec(spec.shape, spec.dtype, spec.page_layout, memory=usual).memory
+    return "dram_sharded" if memory == spec.memory else ""
 
 
 def _spell_mesh(mesh: Mesh) -> str:
@@ -308,7 +307,7 @@ class NumberChoice:
 
     >>> choice = NumberChoice("wq: heads of", (64,), "head_dim", ("hidden_size // 4", "64"))
     >>> print(choice)
-    wq: heads of 64: head_dim; or hidden_size // 4, or 64
+    wq: heads of 64: head_dim, or hidden_size // 4, or 64
     """
 
     where: str
@@ -318,9 +317,7 @@ class NumberChoice:
 
     def __str__(self) -> str:
         values = ", ".join(map(str, self.values))
-        return f"{self.where} {values}: {self.text}" + "".join(
-            [f"{';' if k == 0 else ','} or {other}" for k, other in enumerate(self.others)]
-        )
+        return f"{self.where} {values}: {', or '.join([self.text, *self.others])}"
 
 
 @dataclass(frozen=True)
@@ -355,15 +352,7 @@ class RecipeByExample:
 
     def to_json(self) -> dict[str, Any]:
         """Return the recipe and what is known of it as plain data."""
-        return {
-            "recipe": self.text,
-            "machine": self.machine,
-            "files": self.files,
-            "reproduced": self.reproduced,
-            "choices": [asdict(choice) for choice in self.choices],
-            "unexplained": dict(self.unexplained),
-            "different": list(self.different),
-        }
+        return {**asdict(self), "reproduced": self.reproduced}
 
     def __str__(self) -> str:
         good = self.files - len(self.different)
@@ -429,11 +418,8 @@ class _Inference:
         specs = [spec for example in self.examples for spec, _ in example.folder.headers.values()]
         banks = {spec.memory.sharding.grid.num_cores for spec in specs if spec.memory.sharding is not None}
         meshes = {example.folder.mesh or (1, 1) for example in self.examples}
-        found = [
-            name
-            for name, table in known.devices.items()
-            if meshes == {table.mesh} and banks <= {Machine.of(name, known).chip.banks("dram")}
-        ]
+        same = [Machine.of(name, known) for name, table in known.devices.items() if meshes == {table.mesh}]
+        found = [machine.name for machine in same if banks <= {machine.chip.banks("dram")}]
         if len(found) != 1:
             raise FormatError(
                 f"the files are for a mesh of {' or '.join(map(str, sorted(meshes)))} and {sorted(banks)} banks, which"
@@ -445,9 +431,9 @@ class _Inference:
         """Return the recipe, after a test."""
         outputs = list(self._outputs())
         text = self._spell(outputs)
-        count = sum([name not in self.problems for example in self.examples for name in example.folder.names])
+        files = sum([name not in self.problems for example in self.examples for name in example.names])
         different = self._test(text)
-        return RecipeByExample(text, self.machine, count, tuple(self.choices.values()), self.problems, different)
+        return RecipeByExample(text, self.machine, files, tuple(self.choices.values()), self.problems, different)
 
     def _outputs(self) -> Iterator[_Output]:
         """Yield the outputs; what does not have one form in all layers and examples becomes a problem."""
@@ -455,15 +441,13 @@ class _Inference:
         for k, example in enumerate(self.examples):
             for name, file in example.files.items():
                 forms[file.form][k].append((name, file))
-        self.layers = [
-            1 + max([file.layer for file in each.files.values() if file.layer is not None], default=-1)
-            for each in self.examples
-        ]
+        numbers = [[file.layer for file in each.files.values() if file.layer is not None] for each in self.examples]
+        self.layers = [1 + max(own, default=-1) for own in numbers]
         for form, groups in forms.items():
             units = [self._split(group, layers) for group, layers in zip(groups, self.layers, strict=True)]
-            if any(len(unit) != len(units[0]) for unit in units) or not all(units[0]):
-                for name in [name for group in groups for name, _ in group]:
-                    self.problems[name] = f"made as {form.text}, but not so in all layers and examples"
+            if len({len(unit) for unit in units}) > 1 or not all(all(unit) for unit in units):
+                problem = f"made as {form.text}, but not so in all layers and examples"
+                self.problems |= {name: problem for group in groups for name, _ in group}
                 continue
             for parts in zip(*units, strict=True):
                 names = tuple([name for part in parts for name, _ in part])
@@ -496,7 +480,7 @@ class _Inference:
         chosen, *others = distinct.values()
         if chosen.isdigit() and chosen != "0" and function in ("slice", "rest", "item", "pad", "reshape", "name"):
             is_word = function == "name" and how["literal"]  # such as the height of a tile, or the number of a mode
-            self.unrelated |= {} if is_word or others else {where: f"{function} {chosen}"}
+            self.unrelated |= {} if is_word else {where: f"{function} {chosen}"}
         choice = NumberChoice(f"{where}: {function}", values, chosen, tuple(others[:_MAX_LISTED]))
         return self.choices.setdefault((function, values, chosen), choice).text
 
@@ -519,11 +503,8 @@ class _Inference:
         names, sizes = [], []
         for own in zip(*output.named, strict=True):
             literal = len(set(own)) == 1 and max(own) < _UNITS[1]
-            names.append(
-                self._choose(where, own, "name", literal=True)
-                if literal
-                else same.get(own) or self._choose(where, own, "name", literal=False)
-            )
+            known = None if literal else same.get(own)
+            names.append(known or self._choose(where, own, "name", literal=literal))
             sizes += [] if names[-1].isdigit() else [(names[-1], max(own))]
         text = _fill(form.text, texts)
         text = re.sub(r"tensor\('([^']*\{[^']*)'\)", r"tensor(f'\1')", text)
@@ -560,8 +541,7 @@ class _Inference:
         values = {**self.numbers.used_in(body + " " + values.get("layers", "")), **values}
         types = dict.fromkeys([str(example.config.get("model_type")) for example in self.examples])
         functions = {key: text for key, text in HELPERS.items() if f"{parse_signature(key)[0]}(" in body}
-        table = self.table
-        mesh = list(table.mesh)
+        chip, mesh, ring = self.table.chip, list(self.table.mesh), json.dumps(self.table.ring)
         head = [
             f"# Inferred from {count_of(len(self.examples), 'example')}, and tested on them byte for byte.",
             *[f"# {choice}" for choice in self.choices.values() if choice.others],
@@ -575,11 +555,9 @@ class _Inference:
             *[f"{json.dumps(name)} = {json.dumps(text)}" for name, text in functions.items()],
             "",
             "[devices]",
-            f'{self.machine} = {{ chip = "{table.chip}", mesh = {mesh}, ring = {json.dumps(table.ring)} }}',
-            "",
-            "",
+            f'{self.machine} = {{ chip = "{chip}", mesh = {mesh}, ring = {ring} }}',
         ]
-        return "\n".join(head) + body + "\n"
+        return "\n".join([*head, "", body, ""])
 
     def _refuse_other_sizes(self) -> Iterator[str]:
         """Yield a refusal of other sizes, as far as the examples share them, if some numbers are related to none."""
@@ -598,7 +576,7 @@ class _Inference:
         """Return the files of the examples that the recipe does not make byte for byte."""
         different = []
         for example in self.examples:
-            wanted = [name for name in example.folder.names if name not in self.problems]
+            wanted = [name for name in example.names if name not in self.problems]
             with tempfile.TemporaryDirectory() as folder:
                 recipe = Path(folder, "recipe.toml")
                 recipe.write_text(text, encoding="utf-8")
@@ -608,10 +586,8 @@ class _Inference:
                     different.append(f"{example.folder.path}: {problem}")
                     continue
                 made = CacheFolder(f"{folder}/out")
-                different += [
-                    name for name in wanted if name not in made.names or not _are_equal(made, example.folder, name)
-                ]
-                different += [name for name in made.names if name not in wanted]
+                good = [name for name in wanted if name in made.names and _are_equal(made, example.folder, name)]
+                different += sorted({*wanted, *made.names} - {*good})
         return tuple(different)
 
 
