@@ -48,7 +48,7 @@ _SLAB = 1 << 22  # elements in memory at a time
 _SEEDS = 12  # lines by which the matrices are found
 _MAX_STARTS = 64  # of runs that are tried for one line
 _MAX_RUNS = 1 << 12
-_LONG = 8  # elements of a vector that must be found together
+_LONG, _SHORT_RUNS = 8, 4  # elements of a vector that must be found together, but for some runs
 
 
 def helper_functions() -> dict[str, Callable[..., Any]]:
@@ -251,7 +251,8 @@ def find_runs(wanted: Lines, sources: Sequence[Lines]) -> list[LineRun] | None:
     runs: list[LineRun] = []
     at, total = 0, len(wanted.values)
     while at < total:
-        if len(runs) > min(_MAX_RUNS, total):
+        # a vector can be made of single elements of any others: most of its runs have to be long
+        if len(runs) > _MAX_RUNS or (wanted.length == 1 and at < _LONG * (len(runs) - _SHORT_RUNS)):
             return None
         zeros = wanted.used[at:]
         count = int(zeros.argmax()) if zeros.any() else len(zeros)
@@ -393,7 +394,7 @@ class Wanted:
         if runs is None:
             return None
         if self.lines[axis].length == 1 and sum(run.length for run in runs) < _LONG * len(runs):
-            return None  # a vector can be made of single elements of any others
+            return None
         texts = [panel.text if along == 0 else f"transpose({panel.text})" for panel, along, _ in sources]
         text = spell_runs(runs, texts, [len(lines.used) for _, _, lines in sources])
         if text is None:
