@@ -18,9 +18,9 @@ BUDGET = {
     "tilewright": {
         "(modules)": (1090, 15),
         "analysis": (1580, 6),
-        "cli": (3460, 21),
-        "conversion": (7430, 18),
-        "copying": (2220, 8),
+        "cli": (3550, 22),
+        "conversion": (8790, 23),
+        "copying": (2230, 8),
         "cute": (1330, 6),
         "explorer": (1300, 9),
         "files": (5470, 18),

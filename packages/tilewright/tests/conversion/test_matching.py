@@ -167,11 +167,17 @@ def test_equal_sources_are_listed_and_the_nearest_name_is_taken():
 
 
 def test_what_cannot_be_matched_is_said():
-    found = match(A, {"zeros": np.zeros((4, 4)), "nothing": np.zeros((0, 3))})
+    found = match(A | {"zero": np.zeros(5)}, {"zeros": np.zeros((4, 4)), "nothing": np.zeros((0, 3))})
     assert [each.problem for each in found.matches] == [
-        "all its elements are zero, which any tensor could be",
+        "all its elements are zero, and no tensor of A of its shape is so",
         "it has no elements",
     ]
+
+
+def test_zeros_are_those_of_a_tensor_of_the_same_shape():
+    a = {"l.0.bias": np.zeros(8), "l.1.bias": np.zeros(8), "other": np.zeros(9)}
+    (found,) = match(a, {"layers.1.b": np.zeros(8)}).matches
+    assert (found.sources, found.others) == (["l.1.bias"], {"l.1.bias": ("l.0.bias",)})
 
 
 def test_a_join_of_several_layers_is_found():

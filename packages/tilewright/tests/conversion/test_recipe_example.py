@@ -87,7 +87,8 @@ def test_what_one_example_leaves_open_is_listed_and_another_decides(tiny, tmp_pa
     heads = next(choice for choice in one.choices if choice.where.endswith("paired"))
     assert (heads.values, heads.text) == ((32,), "head_dim")
     assert "hidden_size // num_key_value_heads" in heads.others
-    assert f"# {heads}" in one.text
+    assert f"# ambiguous: {heads}" in one.text
+    assert "# a recipe for N300: 13 of 13 files reproduced byte for byte" in one.text
     other = make_example(LLAMA, tmp_path / "other", monkeypatch, **TINY | {"head_dim": 64, "num_key_value_heads": 2})
     two = infer_recipe([tiny, other])
     heads = next(choice for choice in two.choices if choice.where.endswith("paired"))
@@ -128,7 +129,7 @@ def test_files_that_nothing_explains_are_named_and_left_out(tiny):
     assert list(recipe.unexplained) == [path.name]
     assert (recipe.reproduced, recipe.different) == (False, ())
     assert f"not explained: {path.name}" in str(recipe)
-    assert "attention.wo" not in recipe.text
+    assert 'name = "layers.{layer}.attention.wo' not in recipe.text
 
 
 def test_files_of_keys_and_values_are_no_part_of_a_recipe_and_other_names_are_refused(tiny):

@@ -47,7 +47,7 @@ def command(
     \b
     tilewright match model/ converted/ -o rules.toml
     tilewright match Llama-1B/ cache/ --recipe llama.toml
-    tilewright match Llama-1B/ cache/ --recipe llama.toml --example Llama-3B/ cache-3B/
+    tilewright match Llama-1B/ cache/ --recipe llama.toml --example 3B/ cache-3B/
 
     With --recipe, A is a checkpoint with config.json, and B the cache that other software made of it: names, joins and
     numbers become a recipe for all models of the family. It is tested on the examples, byte for byte.

@@ -40,6 +40,7 @@ _SLAB = 1 << 22  # elements in memory at a time
 _MAX_NEAR = 1 << 10  # panels that are tried directly
 _MAX_TRIED = 1 << 18  # pairs of panels in formats that round, where names do not help
 _MAX_EQUAL = 8  # sources with equal contents that are listed
+_MAX_CANDIDATES = 1 << 8  # of these, among which the nearest name is looked for
 _MAX_ORDERED = 1 << 26  # elements of a tensor of which any order is looked for
 _MAX_REPEATED = 1 << 10  # rows
 
@@ -250,18 +251,16 @@ class _Search:
             return Match(name, problem=f"its elements, {self.b[name].kind}, have no number format in tilewright")
         tensor = _in_memory(self.theirs[name])
         signature = sign_tensor(tensor)
-        if not signature.nonzero:
-            return Match(
-                name,
-                problem="all its elements are zero, which any tensor could be"
-                if signature.count
-                else "it has no elements",
-            )
-        equal = sorted(self.by_key.get(signature.key, ()), key=lambda source: _closeness(name, source))[:_MAX_EQUAL]
+        if not signature.count:
+            return Match(name, problem="it has no elements")
+        same = self.by_key.get(signature.key, [])[:_MAX_CANDIDATES]
+        equal = sorted(same, key=lambda source: _closeness(name, source))[:_MAX_EQUAL]
         turned = next((text for source in equal if (text := self._turn(tensor, source)) is not None), None)
         if turned is not None:  # all elements were compared
             value = assemble(turned, self.a)
             return Match(name, turned, value, others=self._equal_sources(value.sources))
+        if not signature.nonzero:
+            return Match(name, problem="all its elements are zero, and no tensor of A of its shape is so")
         near = self.near(_group(name))
         attempts = [partial(self._reorder, tensor, source) for source in equal]
         attempts += [partial(self._express, tensor, near), partial(self._add_constant, tensor, near)]
@@ -404,7 +403,13 @@ class _Search:
 
     def _equal_sources(self, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """Return the tensors of A that have the same elements as some of them."""
-        equal = {name: self.by_key[self.signatures[name].key] for name in names}
+        own = {name: self.signatures[name] for name in names}
+        equal = {
+            name: [
+                each for each in self.by_key[sign.key][:_MAX_CANDIDATES] if self.signatures[each].count == sign.count
+            ]
+            for name, sign in own.items()
+        }
         others = {name: tuple([each for each in same if each not in names]) for name, same in equal.items()}
         return {name: more[:_MAX_EQUAL] for name, more in others.items() if more}
 

@@ -13,7 +13,7 @@ import re
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations, count, permutations, product
 from math import prod
 from pathlib import Path
@@ -432,8 +432,13 @@ class _Inference:
         outputs = list(self._outputs())
         text = self._spell(outputs)
         files = sum([name not in self.problems for example in self.examples for name in example.names])
-        different = self._test(text)
-        return RecipeByExample(text, self.machine, files, tuple(self.choices.values()), self.problems, different)
+        choices, different = tuple(self.choices.values()), self._test(text)
+        result = RecipeByExample(text, self.machine, files, choices, self.problems, different)
+        said = [
+            f"# {line}"
+            for line in [f"Inferred from {count_of(len(self.examples), 'example')}:", *str(result).split("\n")]
+        ]
+        return replace(result, text="\n".join([*said, text]))
 
     def _outputs(self) -> Iterator[_Output]:
         """Yield the outputs; what does not have one form in all layers and examples becomes a problem."""
@@ -543,8 +548,6 @@ class _Inference:
         functions = {key: text for key, text in HELPERS.items() if f"{parse_signature(key)[0]}(" in body}
         chip, mesh, ring = self.table.chip, list(self.table.mesh), json.dumps(self.table.ring)
         head = [
-            f"# Inferred from {count_of(len(self.examples), 'example')}, and tested on them byte for byte.",
-            *[f"# {choice}" for choice in self.choices.values() if choice.others],
             f"model_types = {json.dumps(list(types))}",
             'follows = "examples"',
             "",
