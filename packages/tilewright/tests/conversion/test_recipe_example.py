@@ -4,6 +4,7 @@
 import copy
 import hashlib
 import json
+import os
 import shutil
 
 import pytest
@@ -31,6 +32,8 @@ FAMILIES = {  # the recorded cache that a recipe has to make, and the sizes of t
     "phi3mini-N150-performance": [SMALL | {"vocab_size": 2100}],
     "mistral7-N300-accuracy": [SMALL | {"vocab_size": 2450, "head_dim": 64}],
 }
+THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
+BRIEF = [name for name in FAMILIES if THOROUGH or not name.startswith(("llama_f32", "mistral"))]
 
 
 def make_example(name, folder, monkeypatch, **sizes):
@@ -50,7 +53,7 @@ def make_example(name, folder, monkeypatch, **sizes):
     return folder / record["run"]["HF_MODEL"], out
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", BRIEF)
 def test_a_recipe_from_one_size_makes_the_recorded_cache_of_another(name, tmp_path, monkeypatch):
     examples = [
         make_example(name, tmp_path / f"example{n}", monkeypatch, **sizes) for n, sizes in enumerate(FAMILIES[name])
@@ -117,6 +120,23 @@ def test_numbers_without_an_expression_bind_the_recipe_to_the_sizes_of_the_examp
     )
     with pytest.raises(tw.FormatError, match=r"no expression of the sizes.*vocab_size 11001"):
         prepare(other, tmp_path / "out", "N300", recipe=tmp_path / "cut.toml")
+
+
+def test_layers_that_are_stored_otherwise_are_listed(tmp_path, monkeypatch):
+    name, sizes = "llama31_32layers-N150-performance", TINY | {"num_hidden_layers": 32, "hidden_size": 64}
+    sizes |= {"intermediate_size": 64, "num_attention_heads": 2, "num_key_value_heads": 1, "vocab_size": 600}
+    example = make_example(name, tmp_path / "one", monkeypatch, **sizes)  # the last layer has another dtype
+    recipe = infer_recipe([example])
+    assert recipe.reproduced
+    recipe.save(tmp_path / "own.toml")
+    source, wanted = make_example(name, tmp_path / "two", monkeypatch, **sizes | {"hidden_size": 96, "head_dim": 64})
+    prepare(source, tmp_path / "out", "N150", recipe=tmp_path / "own.toml")
+    assert {path.name: path.read_bytes() for path in (tmp_path / "out").glob("*.tensorbin")} == {
+        path.name: path.read_bytes() for path in wanted.iterdir()
+    }
+    source, _ = make_example(name, tmp_path / "three", monkeypatch, **sizes | {"num_hidden_layers": 2})
+    with pytest.raises(tw.FormatError, match=r"layers of the examples differ in layers\.\{layer\}"):
+        prepare(source, tmp_path / "other", "N150", recipe=tmp_path / "own.toml")
 
 
 def test_files_that_nothing_explains_are_named_and_left_out(tiny):

@@ -14,7 +14,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from itertools import combinations, count, permutations, product
+from itertools import combinations, count, permutations, product, zip_longest
 from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -394,6 +394,7 @@ class _Output(NamedTuple):
     files: tuple[str, ...]
     holes: tuple[tuple[Hole, ...], ...]
     named: tuple[Values, ...]
+    only: Values | None  # the layers that have it, None for all
 
 
 class _UnexplainedError(FormatError):
@@ -412,6 +413,7 @@ class _Inference:
         self.choices: dict[tuple[str, Values, str], NumberChoice] = {}
         self.problems = {name: text for example in examples for name, text in example.problems.items()}
         self.unrelated: dict[str, str] = {}
+        self.layered: list[str] = []  # outputs that not all layers have
 
     def _find_machine(self, known: Recipe) -> str:
         """Return the machine that has the mesh and the banks of the files."""
@@ -449,26 +451,26 @@ class _Inference:
         numbers = [[file.layer for file in each.files.values() if file.layer is not None] for each in self.examples]
         self.layers = [1 + max(own, default=-1) for own in numbers]
         for form, groups in forms.items():
-            units = [self._split(group, layers) for group, layers in zip(groups, self.layers, strict=True)]
-            if len({len(unit) for unit in units}) > 1 or not all(all(unit) for unit in units):
-                problem = f"made as {form.text}, but not so in all layers and examples"
-                self.problems |= {name: problem for group in groups for name, _ in group}
-                continue
-            for parts in zip(*units, strict=True):
+            units = [self._split(group) for group in groups]
+            for parts in zip_longest(*units, fillvalue=[]):
                 names = tuple([name for part in parts for name, _ in part])
+                layers = [tuple(sorted([file.layer for _, file in part if file.layer is not None])) for part in parts]
+                only = None if layers in ([(*range(n),) for n in self.layers], [()] * len(parts)) else layers[0]
+                if not all(parts) or (only is not None and not len({*layers}) == len({*self.layers}) == 1):
+                    problem = f"made as {form.text}, but not so in all layers and examples"
+                    self.problems |= dict.fromkeys(names, problem)
+                    continue
                 firsts = [part[0][1] for part in parts]
                 holes, named = tuple([file.holes for file in firsts]), tuple([file.named for file in firsts])
-                yield _Output(form, names, holes, named)
+                yield _Output(form, names, holes, named, only)
 
     @staticmethod
-    def _split(group: Sequence[tuple[str, ExampleFile]], layers: int) -> list[list[tuple[str, ExampleFile]]]:
-        """Return files of one form in groups that are in the same place of each layer; an empty one is a problem."""
+    def _split(group: Sequence[tuple[str, ExampleFile]]) -> list[list[tuple[str, ExampleFile]]]:
+        """Return files of one form in groups that have the same numbers."""
         places: dict[tuple[Values, tuple[Hole, ...]], list[tuple[str, ExampleFile]]] = defaultdict(list)
         for name, file in group:
             places[file.named, file.holes].append((name, file))
-        wanted = [None] if group and group[0][1].layer is None else [*range(layers)]
-        found = [sorted([file.layer for _, file in files], key=str) for files in places.values()]
-        return [places[key] for key in sorted(places)] if found == [sorted(wanted, key=str)] * len(found) else [[]]
+        return [places[key] for key in sorted(places)]
 
     # The text of the recipe.
 
@@ -511,11 +513,17 @@ class _Inference:
             known = None if literal else same.get(own)
             names.append(known or self._choose(where, own, "name", literal=literal))
             sizes += [] if names[-1].isdigit() else [(names[-1], max(own))]
-        text = _fill(form.text, texts)
+        name, text = _fill(form.name, names), _fill(form.text, texts)
+        each = []
+        if output.only is not None:
+            name, text = (spelled.replace("{layer}", "{block}") for spelled in (name, text))
+            each = [f'each = {{ block = "{list(output.only)}" }}']
+            self.layered.append(where)
         text = re.sub(r"tensor\('([^']*\{[^']*)'\)", r"tensor(f'\1')", text)
         lines = [
             "[[output]]",
-            f"name = {json.dumps(_fill(form.name, names))}",
+            *each,
+            f"name = {json.dumps(name)}",
             f"value = {json.dumps(text)}",
             f'dtype = "{form.dtype}"',
             *([] if form.layout == "tile" else [f'layout = "{form.layout}"']),
@@ -564,6 +572,9 @@ class _Inference:
 
     def _refuse_other_sizes(self) -> Iterator[str]:
         """Yield a refusal of other sizes, as far as the examples share them, if some numbers are related to none."""
+        if self.layered:
+            message = f"'layers of the examples differ in {self.layered[0]}, and have {self.layers[0]} layers'"
+            yield f"[[refuse]]\nwhen = {json.dumps(f'layers != {self.layers[0]}')}\nmessage = {json.dumps(message)}"
         constant = self.numbers.constant
         if not self.unrelated or not constant:
             return
