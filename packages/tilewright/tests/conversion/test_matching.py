@@ -16,6 +16,9 @@ from tilewright.conversion.signatures import Signature, sum_signatures
 from tilewright.files import Tensorbin, open_tensors, write_tensorbin
 from tilewright.files.safetensors import write_safetensors
 
+from .llamas import NAME, write_model
+from .test_gguf_models import convert_to_gguf
+
 BF16 = ml_dtypes.bfloat16
 
 
@@ -87,6 +90,9 @@ CASES = {
     "experts last": experts.transpose(1, 2, 0),
     "moved rows": q[np.random.default_rng(0).permutation(128)],
     "moved rows and columns": np.roll(q, (5, 7), (0, 1)),
+    "blocks in another order": q.reshape(8, 16, 96).transpose(1, 0, 2),
+    "every other row": q[::2],
+    "in 8 bits": tw.cast(q.T, "float8_e4m3"),
     "rows of 32": norm.reshape(1, 1, 3, 32),
     "plus one": (norm + BF16(1)).reshape(3, 32),
     "copies": np.broadcast_to(np.concatenate([bias_q, bias_k]), (32, 96)),
@@ -101,6 +107,13 @@ def test_each_way_is_found(name):
     assert found.value is not None, found
     assert found.exact
     assert found.value.shape == wanted.shape
+
+
+def test_an_order_with_strides_is_one_transpose():
+    (found,) = match(A, {"blk.0.x": CASES["blocks in another order"]}).matches
+    assert found.text == "transpose(reshape(tensor('blk.0.q'), 8, 16, 96), (1, 0, 2))"
+    (found,) = match(A, {"blk.0.x": CASES["moved rows"]}).matches
+    assert str(found).endswith("... (in 127 parts)") or "... (in " in str(found)
 
 
 def test_what_is_no_order_of_rows_or_columns_is_not_guessed():
@@ -172,6 +185,15 @@ def test_what_cannot_be_matched_is_said():
         "all its elements are zero, and no tensor of A of its shape is so",
         "it has no elements",
     ]
+
+
+def test_a_gguf_is_matched_with_the_checkpoint_that_it_was_made_from(tmp_path):
+    model = write_model(tmp_path / NAME)
+    path = convert_to_gguf(model, tmp_path / "x.gguf", "llama", paired=True)
+    found = match(model, path)
+    assert found["blk.1.attn_k.weight"].text == "paired(tensor('model.layers.1.self_attn.k_proj.weight'), 64)"
+    assert found["blk.0.ffn_gate.weight"].sources == ["model.layers.0.mlp.gate_proj.weight"]
+    assert found.unmatched == ["rope_freqs.weight"]
 
 
 def test_zeros_are_those_of_a_tensor_of_the_same_shape():

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..copying import Assembly
 from ..files import StoredTensor
-from ..formats import Format
+from ..formats import Format, cast
 from ..layout import Box
 from .orders import divisors
 from .recipe import parse_signature
@@ -135,7 +135,7 @@ class Lines(NamedTuple):
         """Return the lines in the format that they are compared in."""
         if element is None or element.has_blocks or element.kind != "float" or element.value_dtype == np.float32:
             return self
-        return self._replace(values=self.values.astype(element.value_dtype).astype(np.float32))
+        return self._replace(values=cast(self.values, element).astype(np.float32))
 
 
 def sample_lines(panel: Panel, lengths: tuple[int, int] | None = None) -> tuple[Lines, Lines]:

@@ -23,7 +23,7 @@ import numpy as np
 from .._text import count_of, list_some
 from ..copying import Assembly
 from ..files import FilePath, StoredTensor, open_tensors, store_arrays
-from ..formats import Format, scalar_format_of
+from ..formats import Format, cast, scalar_format_of
 from ..layout import Box
 from ..memory import Mesh, TensorSpec, from_bytes, to_bytes
 from .cache_folder import suits_any_mesh
@@ -43,6 +43,7 @@ _MAX_EQUAL = 8  # sources with equal contents that are listed
 _MAX_CANDIDATES = 1 << 8  # of these, among which the nearest name is looked for
 _MAX_ORDERED = 1 << 26  # elements of a tensor of which any order is looked for
 _MAX_REPEATED = 1 << 10  # rows
+_SHORT, _LONGEST = 200, 600  # characters of an expression, and of what is printed of one
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,12 @@ class Match:
             return f"{self.name}: {self.problem}"
         near = "" if self.exact else ", each element within one step of its format"
         equal = "".join([f"; {name} equals {list_some(more, 4)}" for name, more in self.others.items()])
-        return f"{self.name} = {self.text}{near}{equal}"
+        text = (
+            self.text
+            if len(self.text) <= _LONGEST
+            else f"{self.text[:_LONGEST]} ... (in {len(self.value.parts)} parts)"
+        )
+        return f"{self.name} = {text}{near}{equal}"
 
 
 @dataclass(frozen=True)
@@ -274,7 +280,7 @@ class _Search:
         if prod(tensor.shape) != prod(ours.shape) or prod(tensor.shape) > _SLAB:
             return None
         a, b = _values(ours), _values(tensor)
-        a = a.astype(b.dtype) if b.dtype.itemsize < a.dtype.itemsize and _is_float(tensor) else a
+        a = cast(a, b.dtype) if b.dtype.itemsize < a.dtype.itemsize and _is_float(tensor) else a
         if np.array_equal(a.reshape(-1), b.reshape(-1)) and _long(ours) == _long(tensor):
             return _shape(f"tensor({source!r})", ours.shape, tensor.shape)
         if len(ours.shape) == 2 and a.shape[::-1] == _long(tensor) and np.array_equal(a.T, b.reshape(a.shape[::-1])):
@@ -285,11 +291,13 @@ class _Search:
         """Return how a tensor is made of one with the same elements, in another order."""
         ours = self.ours[source]
         found = self._express(tensor, [_Source(panel, sample_lines(panel)) for panel in Panel.of(source, ours)])
-        if found is not None or not prod(ours.shape) == prod(tensor.shape) <= _MAX_ORDERED:
+        is_short = found is not None and len(found) < _SHORT
+        if is_short or not prod(ours.shape) == prod(tensor.shape) <= _MAX_ORDERED:
             return found
         a, b = _values(ours), _values(tensor)
         order = find_order(Values(a.astype(b.dtype).reshape(-1), b.reshape(-1)), source, ours.shape, tensor.shape)
-        return None if order is None else _shape(order[1].text, order[1].shape, tensor.shape)
+        text = None if order is None else _shape(order[1].text, order[1].shape, tensor.shape)
+        return min([each for each in (found, text) if each is not None], key=len, default=None)
 
     def _express(self, tensor: ComparedTensor, sources: Sequence[_Source]) -> str | None:
         """Return how a tensor is made of the rows or columns of others."""
@@ -431,7 +439,7 @@ def _compare(source: AssembledSource, target: ComparedTensor) -> str:
                 spec = TensorSpec(box.shape, element, "tile", tile)
                 ours = from_bytes(to_bytes(ours, spec), spec)
             elif element.kind == "float":
-                ours = ours.astype(theirs.dtype)
+                ours = cast(ours, element)
             if ((ours == theirs) | ((ours != ours) & (theirs != theirs))).all():
                 continue
             steps = target.step_sizes(box)
