@@ -14,7 +14,9 @@ from tilewright.conversion import infer_recipe, prepare
 from tilewright.conversion.recipe_example import Numbers
 from tilewright.files import read_tensorbin, write_tensorbin
 from tilewright.files.manifest import MANIFEST_NAME, MARKER_PREFIX
+from tilewright.files.safetensors import sample_llama
 
+from .llamas import NAME, write_model
 from .recorded_caches import cache_options, records, write_checkpoint
 
 SMALL = {"hidden_size": 256, "intermediate_size": 512, "num_attention_heads": 8, "num_key_value_heads": 4}
@@ -137,6 +139,16 @@ def test_layers_that_are_stored_otherwise_are_listed(tmp_path, monkeypatch):
     source, _ = make_example(name, tmp_path / "three", monkeypatch, **sizes | {"num_hidden_layers": 2})
     with pytest.raises(tw.FormatError, match=r"layers of the examples differ in layers\.\{layer\}"):
         prepare(source, tmp_path / "other", "N150", recipe=tmp_path / "own.toml")
+
+
+def test_sources_of_equal_contents_are_listed(tmp_path):
+    tensors = sample_llama()
+    tensors["lm_head.weight"] = tensors["model.embed_tokens.weight"]
+    source = write_model(tmp_path / NAME, None, tensors)
+    recipe = infer_recipe([(source, tmp_path / prepare(source, tmp_path / "cache", "N300").out)])
+    (embedding,) = [each for each in recipe.equal if each.startswith("tok_embeddings")]
+    assert embedding == "tok_embeddings.weight: model.embed_tokens.weight equals lm_head.weight"
+    assert f"# ambiguous: {embedding}" in recipe.text
 
 
 def test_files_that_nothing_explains_are_named_and_left_out(tiny):

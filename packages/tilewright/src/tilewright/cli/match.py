@@ -98,7 +98,8 @@ def _format_recipe(recipe: RecipeByExample, path: str) -> str:
     listed = (
         [f"{count} could be other expressions, too; an example of other sizes decides:"] if recipe.ambiguous else []
     )
-    plain = [line for line in lines if not line.startswith("ambiguous: ")]
+    numbers = {f"ambiguous: {choice}" for choice in recipe.ambiguous}
+    plain = [line for line in lines if line not in numbers]
     listed += [f"  {choice}" for choice in recipe.ambiguous]
     return _wrap(
         [

@@ -13,6 +13,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
 from functools import lru_cache, partial
 from itertools import product
 from math import prod
@@ -260,7 +261,7 @@ class _Search:
         if not signature.count:
             return Match(name, problem="it has no elements")
         same = self.by_key.get(signature.key, [])[:_MAX_CANDIDATES]
-        equal = sorted(same, key=lambda source: _closeness(name, source))[:_MAX_EQUAL]
+        equal = sorted(same, key=lambda source: _closeness(name, source))[:_MAX_EQUAL] if same[1:] else same
         turned = next((text for source in equal if (text := self._turn(tensor, source)) is not None), None)
         if turned is not None:  # all elements were compared
             value = assemble(turned, self.a)
@@ -505,10 +506,9 @@ def _group(name: str) -> str:
     return "" if number is None else number[0]
 
 
-def _closeness(name: str, other: str) -> tuple[bool, int, str]:
+def _closeness(name: str, other: str) -> tuple[bool, float, str]:
     """Return a key by which the most similar of some names is the first."""
-    words = [set(re.split(r"[._]", each)) for each in (name, other)]
-    return _group(name) != _group(other), -len(words[0] & words[1]), other
+    return _group(name) != _group(other), -SequenceMatcher(None, name, other).ratio(), other
 
 
 def _hash_lines(lines: Lines) -> Array:

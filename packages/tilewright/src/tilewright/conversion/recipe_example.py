@@ -227,6 +227,7 @@ class ExampleFile(NamedTuple):
     layer: int | None
     named: tuple[int, ...]
     holes: tuple[Hole, ...]
+    equal: frozenset[str]  # which sources have the contents of which others
 
 
 class _Example:
@@ -258,21 +259,23 @@ class _Example:
             elif named is None or (named.dtype, named.layout) != (stored[0].upper(), stored[1].upper()):
                 self.problems[found.name] = "its name does not end with _dtype_DTYPE_layout_LAYOUT, as its header says"
             else:
-                self.files[found.name] = self._describe(named.name, found.text, stored)
+                equal = [f"{name} equals {other}" for name, others in found.others.items() for other in others]
+                self.files[found.name] = self._describe(named.name, found.text, stored, equal)
 
-    def _describe(self, name: str, text: str, stored: tuple[str, str, str, str]) -> ExampleFile:
-        """Return a file by its name, its expression, and its dtype, layout, memory and mesh."""
+    def _describe(self, name: str, text: str, stored: tuple[str, str, str, str], equal: Sequence[str]) -> ExampleFile:
+        """Return a file by its name, its expression, its dtype, layout, memory and mesh, and its `equal` sources."""
         layer = _DOTTED.search(name)
         if layer is not None:
             name = _DOTTED.sub("{layer}", name, count=1)
             text = re.sub(rf"(tensor\('[^'0-9]*\.){layer[0]}(?=\.)", r"\1{layer}", text)
+            equal = [re.sub(rf"(?<=\.){layer[0]}(?=\.)", "{layer}", each) for each in equal]
         named = tuple([int(number) for number in _NAME_NUMBER.findall(name)])
         counter = count()
         name = _NAME_NUMBER.sub(lambda _: f"{{{_PLACE.format(next(counter))}}}", name)
         former = _Former(lambda part, axis: self._extent(part, axis, "" if layer is None else layer[0]))
         tree = former.visit(ast.parse(text, mode="eval").body)
         form = Form(name, ast.unparse(tree), *stored)
-        return ExampleFile(form, None if layer is None else int(layer[0]), named, tuple(former.holes))
+        return ExampleFile(form, None if layer is None else int(layer[0]), named, tuple(former.holes), frozenset(equal))
 
     def _extent(self, text: str, axis: int, layer: str) -> int:
         return assemble(text.replace("{layer}", layer).replace("{expert}", "0"), self.tensors).shape[axis]
@@ -325,7 +328,8 @@ class RecipeByExample:
     """A recipe that was inferred from examples, and tested on them.
 
     `text` is the TOML that `prepare` runs with `recipe=`, for `machine`. `choices` are its numbers, with the
-    expressions that the examples do not rule out; `unexplained` are files that no expression was found for, and
+    expressions that the examples do not rule out; `equal` says which files could be made of other tensors, of the same
+    contents in all examples; `unexplained` are files that no expression was found for, and
     `different` those that the recipe does not reproduce byte for byte.
     """
 
@@ -333,6 +337,7 @@ class RecipeByExample:
     machine: str
     files: int
     choices: tuple[NumberChoice, ...]
+    equal: tuple[str, ...] = ()
     unexplained: Mapping[str, str] = field(default_factory=dict, hash=False)
     different: tuple[str, ...] = ()
 
@@ -360,7 +365,7 @@ class RecipeByExample:
         lines = [f"a recipe for {self.machine}: {good} of {every} reproduced byte for byte"]
         lines += [f"not reproduced: {name}" for name in self.different]
         lines += [f"not explained: {name}: {problem}" for name, problem in self.unexplained.items()]
-        return "\n".join([*lines, *[f"ambiguous: {choice}" for choice in self.ambiguous]])
+        return "\n".join([*lines, *[f"ambiguous: {each}" for each in (*self.equal, *self.ambiguous)]])
 
 
 def infer_recipe(examples: Sequence[tuple[FilePath, FilePath]], machine: str | None = None) -> RecipeByExample:
@@ -412,6 +417,7 @@ class _Inference:
         self.numbers = Numbers([example.config for example in examples], prod(self.table.mesh))
         self.choices: dict[tuple[str, Values, str], NumberChoice] = {}
         self.problems = {name: text for example in examples for name, text in example.problems.items()}
+        self.equal: list[str] = []
         self.unrelated: dict[str, str] = {}
         self.layered: list[str] = []  # outputs that not all layers have
 
@@ -435,7 +441,7 @@ class _Inference:
         text = self._spell(outputs)
         files = sum([name not in self.problems for example in self.examples for name in example.names])
         choices, different = tuple(self.choices.values()), self._test(text)
-        result = RecipeByExample(text, self.machine, files, choices, self.problems, different)
+        result = RecipeByExample(text, self.machine, files, choices, tuple(self.equal), self.problems, different)
         said = [
             f"# {line}"
             for line in [f"Inferred from {count_of(len(self.examples), 'example')}:", *str(result).split("\n")]
@@ -460,6 +466,8 @@ class _Inference:
                     problem = f"made as {form.text}, but not so in all layers and examples"
                     self.problems |= dict.fromkeys(names, problem)
                     continue
+                equal = frozenset.intersection(*[file.equal for part in parts for _, file in part])
+                self.equal += [f"{form.name}: {', '.join(sorted(equal))}"] if equal else []
                 firsts = [part[0][1] for part in parts]
                 holes, named = tuple([file.holes for file in firsts]), tuple([file.named for file in firsts])
                 yield _Output(form, names, holes, named, only)
