@@ -4,18 +4,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from .._files import as_path
-from .._text import count_of
 from .console import Answer, ExitCode, Progress, check_output_path, table_width, wrap_lines
 from .options import FILE, MACHINE
 from .program import refuse_options, verb
-
-if TYPE_CHECKING:
-    from ..conversion import MatchReport, RecipeByExample
 
 _NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")  # that tells like tensors apart
 _MAX_LINES = 60
@@ -64,8 +60,8 @@ def command(
 
     inferred = infer_recipe([(a, b), *examples], machine)
     inferred.save(recipe)
-    status = ExitCode.OK if inferred.reproduced else ExitCode.NO
-    return Answer(lambda: _format_recipe(inferred, recipe), inferred.to_json() | {"path": recipe}, status)
+    wrote = f"wrote {recipe}; run it with tilewright prepare SOURCE OUT --for {inferred.machine} --recipe {recipe}"
+    return _answer(str(inferred), inferred.reproduced, inferred.to_json() | {"path": recipe}, wrote)
 
 
 def _match(a: str, b: str, out: str | None) -> Answer:
@@ -75,42 +71,19 @@ def _match(a: str, b: str, out: str | None) -> Answer:
         report = match(a, b, progress.update)
     if out is not None:
         as_path(out).write_text(report.rules() + "\n", encoding="utf-8")
-    status = ExitCode.NO if report.unmatched else ExitCode.OK
-    return Answer(lambda: _format_report(report, out), report.to_json() | {"rules": out}, status)
+    wrote = "" if out is None else f"wrote {out}; run it with tilewright convert A OUT --rules {out}"
+    return _answer(str(report), not report.unmatched, report.to_json() | {"rules": out}, wrote)
 
 
-def _format_report(report: MatchReport, out: str | None) -> str:
-    heading, *lines = str(report).split("\n")
+def _answer(said: str, is_good: bool, data: dict[str, Any], wrote: str) -> Answer:
+    """Return an answer whose lines on like layers are printed as one."""
+    heading, *lines = said.split("\n")
     like: dict[str, list[str]] = {}
     for line in lines:
         like.setdefault(_NUMBER.sub("*", line), []).append(line)
     shown = [own[0] if len(own) == 1 else f"{line}  ({len(own)} tensors)" for line, own in like.items()]
     more = [f"... and {len(shown) - _MAX_LINES} more; --json lists all"] if len(shown) > _MAX_LINES else []
-    wrote = [] if out is None else [f"wrote {out}; run it with tilewright convert A OUT --rules {out}"]
-    first = click.style(heading, fg="red" if report.unmatched else "green", bold=True)
-    return _wrap([first, *shown[:_MAX_LINES], *more, *wrote])
-
-
-def _format_recipe(recipe: RecipeByExample, path: str) -> str:
-    heading, *lines = str(recipe).split("\n")
-    first = click.style(heading, fg="green" if recipe.reproduced else "red", bold=True)
-    count = count_of(len(recipe.ambiguous), "number")
-    listed = (
-        [f"{count} could be other expressions, too; an example of other sizes decides:"] if recipe.ambiguous else []
-    )
-    numbers = {f"ambiguous: {choice}" for choice in recipe.ambiguous}
-    plain = [line for line in lines if line not in numbers]
-    listed += [f"  {choice}" for choice in recipe.ambiguous]
-    return _wrap(
-        [
-            first,
-            *plain,
-            *listed,
-            f"wrote {path}; run it with tilewright prepare SOURCE OUT --for {recipe.machine} --recipe {path}",
-        ]
-    )
-
-
-def _wrap(lines: list[Any]) -> str:
-    text, width = "\n".join(lines), table_width()
-    return text if width is None else wrap_lines(text, width)
+    first = click.style(heading, fg="green" if is_good else "red", bold=True)
+    text, width = "\n".join([first, *shown[:_MAX_LINES], *more, *([wrote] if wrote else [])]), table_width()
+    shape = text if width is None else wrap_lines(text, width)
+    return Answer(shape, data, ExitCode.OK if is_good else ExitCode.NO)

@@ -329,19 +329,12 @@ class _Search:
 
     def _stack(self, tensor: ComparedTensor, long: tuple[int, ...], sources: Sequence[_Source]) -> str | None:
         """Return how a tensor is made that has several matrices."""
-        texts = []
-        for panel in Panel.of("", tensor):
-            text = _make_panel(Wanted(panel), sources)
-            if text is None:
-                return None
-            texts.append(text)
-        if len(long) == 3:  # each with dimensions of extent 1 of its own
-            inner = tensor.shape[tensor.shape.index(long[0]) + 1 :]
-            text = f"stack([{', '.join([_shape(text, long[1:], inner) for text in texts])}])"
-            return _shape(text, (long[0], *inner), tensor.shape)
-        for extent in reversed(long[:-2]):
-            texts = [f"stack([{', '.join(texts[k : k + extent])}])" for k in range(0, len(texts), extent)]
-        return _shape(texts[0], long, tensor.shape)
+        texts = [_make_panel(Wanted(panel), sources) for panel in Panel.of("", tensor)] if len(long) == 3 else []
+        if not texts or None in texts:
+            return None
+        inner = tensor.shape[tensor.shape.index(long[0]) + 1 :]  # each with dimensions of extent 1 of its own
+        text = f"stack([{', '.join([_shape(str(text), long[1:], inner) for text in texts])}])"
+        return _shape(text, (long[0], *inner), tensor.shape)
 
     def _add_constant(self, tensor: ComparedTensor, sources: Sequence[_Source]) -> str | None:
         """Return the vector to which a whole number was added, in its own format."""
