@@ -18,7 +18,7 @@ BUDGET = {
     "tilewright": {
         "(modules)": (1090, 15),
         "analysis": (1580, 6),
-        "cli": (3550, 22),
+        "cli": (3520, 22),
         "conversion": (8790, 23),
         "copying": (2230, 8),
         "cute": (1330, 6),
