@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import product
 from math import prod
 from typing import Any, NamedTuple, TypeAlias
@@ -51,6 +52,7 @@ _MAX_RUNS = 1 << 12
 _LONG, _SHORT_RUNS = 8, 4  # elements of a vector that must be found together, but for some runs
 
 
+@cache
 def helper_functions() -> dict[str, Callable[..., Any]]:
     """Return the functions of `HELPERS` by name.
 

@@ -31,7 +31,7 @@ from .cache_folder import suits_any_mesh
 from .line_search import Lines, Panel, Wanted, assemble, sample_lines
 from .orders import Values, find_order, hash_rows
 from .signatures import Array, sign_tensor
-from .source import AssembledSource
+from .source import AssembledSource, is_plain, stored_shape
 from .tensor_diff import ComparedTensor, collect_tensors, row_major_slabs
 
 Others: TypeAlias = "Mapping[str, tuple[str, ...]]"
@@ -235,7 +235,7 @@ class _Search:
         self.ours, self.theirs = (
             {name: each for name, each in collect_tensors(side).items() if each.format is not None} for side in (a, b)
         )
-        self.signatures = {name: sign_tensor(tensor) for name, tensor in self.ours.items()}
+        self.signatures = {name: sign_tensor(_in_memory(tensor)) for name, tensor in self.ours.items()}
         self.by_key: dict[tuple[int, int], list[str]] = defaultdict(list)
         self.groups: dict[str, list[str]] = defaultdict(list)
         for name, signature in self.signatures.items():
@@ -473,6 +473,20 @@ def _in_memory(tensor: ComparedTensor) -> ComparedTensor:
 
 
 def _values(tensor: ComparedTensor) -> Array:
+    """Return all values; those that are plain in a file without the work that parts and pages need."""
+    source = tensor.source
+    if (
+        isinstance(source, StoredTensor)
+        and tensor.shape == source.shape
+        and source.strides is None
+        and is_plain(source)
+    ):
+        start, end = source.byte_range
+        return (
+            np.frombuffer(source.file.read(start, end - start), source.dtype)
+            .reshape(stored_shape(source))
+            .transpose(source.order)
+        )
     return np.asarray(tensor.read(Box((0,) * len(tensor.shape), tensor.shape)))
 
 
