@@ -19,7 +19,7 @@ BUDGET = {
         "(modules)": (1090, 15),
         "analysis": (1580, 6),
         "cli": (3520, 22),
-        "conversion": (8790, 23),
+        "conversion": (8800, 23),
         "copying": (2230, 8),
         "cute": (1330, 6),
         "explorer": (1300, 9),
