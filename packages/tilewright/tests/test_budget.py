@@ -18,8 +18,8 @@ BUDGET = {
     "tilewright": {
         "(modules)": (1230, 16),
         "analysis": (1580, 6),
-        "cli": (3490, 21),
-        "conversion": (8310, 22),
+        "cli": (3550, 22),
+        "conversion": (9410, 25),
         "copying": (2230, 8),
         "cute": (1330, 6),
         "explorer": (1300, 9),

@@ -31,7 +31,18 @@ if TYPE_CHECKING:
         views,
     )
     from .analysis import atoms
-    from .conversion import capacity, check_cache, convert, diff, explain_difference, fit, prepare, verify
+    from .conversion import (
+        capacity,
+        check_cache,
+        convert,
+        diff,
+        explain_difference,
+        fit,
+        infer_recipe,
+        match,
+        prepare,
+        verify,
+    )  # fmt: skip
     from .copying import Placement, copy, pack, plan_copy, tilize, unpack, untilize
     from .errors import (
         DeviceError,
@@ -133,7 +144,8 @@ _LAZY_NAMES = {
         "atoms",
     ),
     "conversion": (
-        "capacity", "check_cache", "convert", "diff", "explain_difference", "fit", "prepare", "verify",
+        "capacity", "check_cache", "convert", "diff", "explain_difference", "fit", "infer_recipe", "match", "prepare",
+        "verify",
     ),
     "copying": (
         "Placement", "copy", "pack", "plan_copy", "tilize", "unpack", "untilize",
@@ -176,12 +188,12 @@ __all__ = [
     "Tensor", "TensorSpec", "Tile", "TileTensor", "Tiler", "TilewrightError", "TransferError", "addr", "atoms", "bank",
     "block_sharded", "blocked_product", "capacity", "cast", "check_cache", "coalesce", "col_major", "complement",
     "compose", "convert", "copy", "core", "device", "diff", "explain", "explain_difference", "explain_error", "fit",
-    "flatten", "format_of", "from_bytes", "functionally_equal", "height_sharded", "inspect", "interleaved",
-    "is_bijective", "is_contiguous", "is_injective", "lane", "left_inverse", "logical_divide", "logical_product",
-    "nd_sharded", "open_tensors", "pack", "pad", "parse", "parse_accessor", "plan_copy", "plan_tiles", "prepare",
-    "read_tensorbin", "replicate", "reshard", "right_inverse", "row_major", "stream", "tile_to_shape", "tiled_layout",
-    "tilize", "to_bytes", "unpack", "untilize", "verify", "width_sharded", "with_logical_shape", "write",
-    "write_tensorbin", "zipped_divide",
+    "flatten", "format_of", "from_bytes", "functionally_equal", "height_sharded", "infer_recipe", "inspect",
+    "interleaved", "is_bijective", "is_contiguous", "is_injective", "lane", "left_inverse", "logical_divide",
+    "logical_product", "match", "nd_sharded", "open_tensors", "pack", "pad", "parse", "parse_accessor", "plan_copy",
+    "plan_tiles", "prepare", "read_tensorbin", "replicate", "reshard", "right_inverse", "row_major", "stream",
+    "tile_to_shape", "tiled_layout", "tilize", "to_bytes", "unpack", "untilize", "verify", "width_sharded",
+    "with_logical_shape", "write", "write_tensorbin", "zipped_divide",
 ]  # fmt: skip
 
 

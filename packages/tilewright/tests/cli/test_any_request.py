@@ -94,6 +94,7 @@ def test_every_verb_answers_in_json(tmp_path, monkeypatch):
         "verify": ["tiles"],
         "inspect": ["tiles"],
         "diff": ["model.safetensors", "tiles", "--ulp", "1"],
+        "match": ["model.safetensors", "tiles"],
         "explain": ["4x60x90", "--at", "2,33,17"],
         "fit": ["64x64"],
         "reshard": ["64x64", "l1"],

@@ -132,6 +132,7 @@ VERBS = {
     "verify": "Check converted files against their manifest and source.",
     "inspect": "List the tensors of a file: sizes, padding; print a tile.",
     "diff": "Compare two files across formats and layouts.",
+    "match": "Find which tensors are made of which; infer a recipe.",
     "explain": "Show where an element lives: tile, page, core, address.",
     "fit": "Check whether tensors fit a chip; suggest what would.",
     "reshard": "Plan a move between memories: traffic, kernels, time.",

@@ -16,9 +16,11 @@ from .cache_folder import (
 )
 from .comparison import Comparison, Difference, HiddenError, TensorComparison, Tolerance
 from .explained_difference import DifferenceReason, explain_difference
+from .matching import Match, MatchReport, match
 from .model_capacity import Capacity, Demand, capacity, list_machines, solve_precision
 from .plan import ConversionItem, ConversionPlan, ItemExplanation, Piece, format_box, plan_conversion
 from .recipe import Optimizations, Recipe, recipe_names
+from .recipe_example import NumberChoice, RecipeByExample, infer_recipe
 from .rules import Rules, Settings
 from .run import ConversionReport, ProgressEvent, convert, run_plan
 from .source import Rounding
@@ -37,9 +39,13 @@ __all__ = [
     "Difference",
     "DifferenceReason",
     "HiddenError",
+    "Match",
+    "MatchReport",
+    "NumberChoice",
     "Optimizations",
     "ProgressEvent",
     "Recipe",
+    "RecipeByExample",
     "Rules",
     "Settings",
     "TensorComparison",
@@ -52,7 +58,9 @@ __all__ = [
     "diff",
     "explain_difference",
     "fit",
+    "infer_recipe",
     "list_machines",
+    "match",
     "plan_cache",
     "plan_conversion",
     "plan_retarget",

@@ -126,8 +126,8 @@ def named_orders(source: str, shape: tuple[int, ...]) -> Iterator[tuple[str, Ass
                 yield turned[-1]
     for words, tensor in turned:
         if not words or len(long) == 2:
-            for more, order in _rope_orders(tensor):
-                yield f"{words}, {more}" if words else more, order
+            for more, in_heads in _rope_orders(tensor):
+                yield f"{words}, {more}" if words else more, in_heads
     yield from _tile_orders(whole)
 
 
