@@ -16,10 +16,10 @@ MODULES = "(modules)"  # the files beside a distribution's packages
 # At most so many code lines and files in each package of each distribution.
 BUDGET = {
     "tilewright": {
-        "(modules)": (1230, 16),
+        "(modules)": (1240, 16),
         "analysis": (1580, 6),
         "cli": (3550, 22),
-        "conversion": (9410, 25),
+        "conversion": (9450, 25),
         "copying": (2230, 8),
         "cute": (1330, 6),
         "explorer": (1300, 9),

@@ -193,6 +193,18 @@ def test_other_tensors():
     }
 
 
+def test_joined_tensors_of_other_names():
+    a = {f"{number}.{name}": floats(rows, 64) for number in (0, 1) for name, rows in (("q", 64), ("k", 32), ("v", 32))}
+    b = {f"h.{number}.qkv": np.concatenate([a[f"{number}.{name}"] for name in "qkv"]) for number in (0, 1)}
+    b |= {"new": floats(48, 64), "0.q": np.concatenate([a["1.k"], a["1.v"]])}
+    found = {reason.name: reason for reason in explain_difference(a, b)}
+    assert found["h.1.qkv"].source == "1.q, 1.k, 1.v"
+    assert "B is made of A: join([tensor('1.q'), tensor('1.k'), tensor('1.v')])" in str(found["h.1.qkv"])
+    assert found["0.q"].source == "1.k, 1.v"
+    assert found["new"].kind == "unrelated"
+    assert "B alone has it" in str(found["new"])
+
+
 def test_unrelated_tensors_have_no_reason():
     for number in range(40):
         shape = tuple((RANDOM.integers(1, 30, 2) * 8).tolist())

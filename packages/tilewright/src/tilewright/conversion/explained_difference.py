@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,6 +24,7 @@ from ..formats import Format, format_of, scalar_format_of
 from ..layout import Box
 from ..memory import from_bytes, to_bytes
 from .comparison import FORMAT_PRECISION, Comparison
+from .matching import match
 from .orders import Values, divisors, find_order, hash_rows, name_axis
 from .signatures import Signature, sign_tensor
 from .tensor_diff import ComparedTensor, collect_tensors, diff
@@ -34,6 +36,8 @@ _DIGITS = (0, 1, 2, 3, 4, 6)  # of constants and factors that people choose
 _RELATED = 0.5  # the least correlation of tensors that have something in common
 _MOST_SHIFTS = 1000
 _SAMPLE = 4096  # elements that most wrong relations fail for
+_NEAR = 0.5  # of the spread of sums that unrelated tensors have
+_MOST_NEAR = 8
 _MOST_RANK = 128  # of a matrix that an adapter adds
 _FLAT = 0.05  # of the largest singular value: what rounding leaves of others
 _MOST_PLAIN = 0.5  # of the scales may be 0 or 1: otherwise elements differ in some places
@@ -460,18 +464,47 @@ def _explain(
     if len(ours) == len(theirs) == 1:
         theirs = {next(iter(ours)): next(iter(theirs.values()))}
     others = _Others(ours, theirs)
+    lost: dict[str, DifferenceReason] = {}
     for compared in comparison:
         if compared.same:
             continue
         name = compared.name
         one, other = _LoadedTensor(ours[name]), _LoadedTensor(theirs[name])
         reason = _explain_pair(one, other, name) or others.explain(other, name) or _explain_places(one, other)
-        if reason is None:
-            pcc = compared.pcc
-            is_close = pcc is not None and abs(pcc) >= _RELATED
-            words = f"close to A (PCC {pcc:.6g}), for no reason that was found" if is_close else "unrelated to A"
-            reason = DifferenceReason("", "close" if is_close else "unrelated", words, name, count=other.stored.size)
-        yield replace(reason, name=name, words=f"B is {reason.words}")
+        if reason is not None:
+            yield replace(reason, name=name, words=f"B is {reason.words}")
+            continue
+        is_close = compared.pcc is not None and abs(compared.pcc) >= _RELATED
+        words = f"close to A (PCC {compared.pcc:.6g}), for no reason that was found" if is_close else "unrelated to A"
+        kind = "close" if is_close else "unrelated"
+        lost[name] = DifferenceReason(name, kind, f"B is {words}", name, count=other.stored.size)
+    yield from _explain_by_rows(lost, comparison.only_b, others)
+
+
+def _explain_by_rows(
+    lost: Mapping[str, DifferenceReason], added: Iterable[str], others: _Others
+) -> Iterator[DifferenceReason]:
+    """Yield of which tensors of A those of B are made that were not explained, or have other names."""
+    ours, theirs, names = others.tensors, others.theirs, [*lost, *added]
+    if not names or not ours:
+        return
+    found = match({name: each.source for name, each in ours.items()}, {name: theirs[name].source for name in names})
+    for each in found.matches:
+        if each.value is not None:
+            size = prod(theirs[each.name].shape)
+            words = f"B is made of A: {each.text}{'' if each.exact else ', each element within a step of its format'}"
+            yield DifferenceReason(each.name, "other", words, ", ".join(each.sources), each.value, size)
+            continue
+        other = _LoadedTensor(theirs[each.name])
+        tried = (
+            (source, _explain_pair(_LoadedTensor(ours[source]), other, source)) for source in others.find_near(other)
+        )
+        source, reason = next(((source, reason) for source, reason in tried if reason is not None), ("", None))
+        if reason is not None:
+            words = f"B is {source} of A: {reason.words}"
+            yield DifferenceReason(each.name, "other", words, source, reason.order, other.stored.size)
+        else:
+            yield lost.get(each.name) or DifferenceReason(each.name, "unrelated", f"B alone has it: {each.problem}")
 
 
 def _explain_places(one: _LoadedTensor, other: _LoadedTensor) -> DifferenceReason | None:
@@ -494,6 +527,12 @@ def _explain_places(one: _LoadedTensor, other: _LoadedTensor) -> DifferenceReaso
     return DifferenceReason("", "close", words, count=b.size) if least < _MOST_PLAIN else None
 
 
+def _deviation(signature: Signature) -> float:
+    """Return the deviation of the elements of a tensor from their mean."""
+    mean = signature.total / signature.count
+    return float(max(signature.squares / signature.count - mean * mean, 0.0) ** 0.5)
+
+
 class _Others:
     """The tensors of A by their elements in any order, to find out which of them a tensor of B is."""
 
@@ -501,11 +540,26 @@ class _Others:
         self.tensors, self.theirs = tensors, theirs
 
     @cached_property
+    def _signatures(self) -> dict[str, Signature]:
+        return {name: sign_tensor(tensor) for name, tensor in self.tensors.items()}
+
+    @cached_property
     def _names(self) -> dict[tuple[int, int], list[str]]:
         names: dict[tuple[int, int], list[str]] = {}
-        for name, tensor in self.tensors.items():
-            names.setdefault(sign_tensor(tensor).key, []).append(name)
+        for name, signature in self._signatures.items():
+            names.setdefault(signature.key, []).append(name)
         return names
+
+    def find_near(self, other: _LoadedTensor) -> list[str]:
+        """Return tensors of A with nearly the same sum, as if quantised, or deviation, as if a constant was added."""
+        wanted = Signature.of(other.stored)
+        alike = {name: own for name, own in self._signatures.items() if own.count == wanted.count}
+        sums = {name: abs(own.total - wanted.total) / max(wanted.squares, 1e-30) ** 0.5 for name, own in alike.items()}
+        spread = {
+            name: abs(_deviation(own) - _deviation(wanted)) / max(_deviation(own), 1e-30) for name, own in alike.items()
+        }
+        nearest = [sorted(far, key=far.__getitem__)[:_MOST_NEAR] for far in (sums, spread)]
+        return [name for name in dict.fromkeys([*nearest[0], *nearest[1]]) if min(sums[name], spread[name]) < _NEAR]
 
     def explain(self, other: _LoadedTensor, name: str) -> DifferenceReason | None:
         """Return which other tensor of A a tensor of B is made of."""
