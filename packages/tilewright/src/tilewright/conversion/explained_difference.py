@@ -529,8 +529,9 @@ def _explain_places(one: _LoadedTensor, other: _LoadedTensor) -> DifferenceReaso
 
 def _deviation(signature: Signature) -> float:
     """Return the deviation of the elements of a tensor from their mean."""
-    mean = signature.total / signature.count
-    return float(max(signature.squares / signature.count - mean * mean, 0.0) ** 0.5)
+    count = max(signature.count, 1)
+    mean = signature.total / count
+    return float(max(signature.squares / count - mean * mean, 0.0) ** 0.5)
 
 
 class _Others:

@@ -344,7 +344,12 @@ class _Search:
         for panel in vectors:
             values = panel.read().reshape(-1)
             constant = float(np.round(np.median(wanted.astype(np.float64) - values.astype(np.float64))))
-            if constant and np.array_equal((values + values.dtype.type(constant)).astype(wanted.dtype), wanted):
+            whole = values.dtype.kind in "iub"  # to which nothing is added in between
+            if (
+                constant
+                and not whole
+                and np.array_equal((values + values.dtype.type(constant)).astype(wanted.dtype), wanted)
+            ):
                 text = f"({panel.text} + {constant})"
                 return _shape(text if len(long) == 1 else f"rows_of({text}, {long[-1]})", long, tensor.shape)
         return None
