@@ -273,6 +273,8 @@ def _explain_rank(a: Array, b: Array, formats: tuple[Format, Format], source: st
     if a.shape != b.shape or a.dtype.kind != "f" or a.ndim != 2 or min(a.shape) <= 2 * _MOST_RANK:
         return None
     added = b.astype(np.float64) - a
+    if not np.isfinite(added).all():
+        return None
     unit = 2.0 ** (1 - min([FORMAT_PRECISION.get(each.name, 24) for each in formats]))
     columns = added @ np.random.default_rng(0).standard_normal((a.shape[1], _MOST_RANK))
     left, sizes, _ = np.linalg.svd(columns, full_matrices=False)
