@@ -54,7 +54,7 @@ def test_a_command_is_searched_for_its_words():
         "named words: cb_in 0, cb_out 16",
         "from word 0 on, 1 word of the kernel's own: 7",
     ]
-    assert lines[-1] == "from word 11 on, 1 word of the kernel's own: 0"
+    assert lines[-2] == "from word 11 on, 1 word of the kernel's own: 0"
     with pytest.raises(LayoutError, match="describes the words of a kernel, which is not a layout"):
         _ = parsed.layout
 
