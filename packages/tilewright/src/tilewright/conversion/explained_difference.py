@@ -25,7 +25,7 @@ from ..layout import Box
 from ..memory import from_bytes, to_bytes
 from .comparison import FORMAT_PRECISION, Comparison
 from .matching import match
-from .orders import Values, divisors, find_order, hash_rows, name_axis
+from .orders import TILE, Values, divisors, find_order, hash_rows, name_axis
 from .signatures import Signature, sign_tensor
 from .tensor_diff import ComparedTensor, collect_tensors, diff
 
@@ -289,14 +289,27 @@ def _explain_rank(a: Array, b: Array, formats: tuple[Format, Format], source: st
 
 
 def _explain_order(relations: list[Relation], source: str) -> DifferenceReason | None:
-    """Return the order in which B has the elements of A, after a relation."""
+    """Return the order in which B has the elements of A, after a relation; either may be padded to whole tiles."""
     for relation in relations:
+        padding = ""
+        if relation.a.size != relation.b.size and relation.apart is None and relation.a.ndim > 1 < relation.b.ndim:
+            wide = [_pad_to_tiles(side) for side in (relation.a, relation.b)]
+            if wide[0].size == relation.b.size:
+                relation, padding = replace(relation, a=wide[0]), "padded with 0 to whole tiles"
+            elif wide[1].size == relation.a.size:
+                relation, padding = replace(relation, b=wide[1]), "without the padding of its tiles"
         a, b = relation.a, relation.b
         found = find_order(relation.values(), source, a.shape, b.shape) if a.size == b.size > 1 else None
         if found is not None:
-            words = ", ".join([part for part in (found[0], relation.words) if part])
-            return DifferenceReason("", "order", f"A {words}", source, found[1], b.size)
+            words = ", ".join([part for part in (found[0], padding, relation.words) if part])
+            return DifferenceReason("", "order", f"A {words}", source, None if padding else found[1], b.size)
     return None
+
+
+def _pad_to_tiles(values: Array) -> Array:
+    """Return a tensor with zeros after its last two dimensions, up to whole tiles."""
+    pads = [(0, 0)] * (values.ndim - 2) + [(0, -n % TILE) for n in values.shape[-2:]]
+    return np.pad(values, pads)
 
 
 def _explain_extent(relations: list[Relation], source: str) -> DifferenceReason | None:

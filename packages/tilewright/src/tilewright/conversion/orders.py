@@ -29,7 +29,7 @@ _MAX_DIMENSIONS = 4  # of which all orders are tried
 _MAX_BLOCKS = 1 << 12  # of rows that were moved together
 _DIRECTIONS = 4  # that tell rows apart which are only close to each other
 _CHUNK = 1 << 20  # elements that are hashed at a time
-_TILE, _FACE = 32, 16
+TILE, _FACE = 32, 16
 
 
 @dataclass(frozen=True)
@@ -169,9 +169,9 @@ _MATRIX_ORDERS = {
 def _tile_orders(tensor: Assembly) -> Iterator[tuple[str, Assembly]]:
     """Yield the orders of one matrix that has its elements in tiles, in A, in B or in both."""
     shape = tensor.shape
-    if len(shape) < 2 or shape[-1] % _TILE or prod(shape[:-1]) % _TILE:
+    if len(shape) < 2 or shape[-1] % TILE or prod(shape[:-1]) % TILE:
         return
-    extents = (prod(shape[:-1]) // _TILE, _TILE // _FACE, _FACE, shape[-1] // _TILE, _TILE // _FACE, _FACE)
+    extents = (prod(shape[:-1]) // TILE, TILE // _FACE, _FACE, shape[-1] // TILE, TILE // _FACE, _FACE)
     pairs = [(ours, theirs) for ours in _MATRIX_ORDERS for theirs in _MATRIX_ORDERS if ours != theirs]
     for ours, theirs in pairs:
         stored, wanted = _MATRIX_ORDERS[ours], _MATRIX_ORDERS[theirs]
