@@ -19,7 +19,7 @@ BUDGET = {
         "(modules)": (1240, 16),
         "analysis": (1580, 6),
         "cli": (3550, 22),
-        "conversion": (9470, 25),
+        "conversion": (9490, 25),
         "copying": (2230, 8),
         "cute": (1330, 6),
         "explorer": (1300, 9),

@@ -213,6 +213,22 @@ def test_joined_tensors_of_other_names():
     assert "B alone has it" in str(found["new"])
 
 
+def test_every_other_block_is_said_in_few_words():
+    fused, gates = floats(384, 64), floats(128, 64)
+    heads = fused.reshape(4, 3, 32, 64)
+    b = {
+        "q": heads[:, 0].reshape(128, 64),
+        "kv": heads[:, 1:].transpose(1, 0, 2, 3).reshape(256, 64),
+        "up": gates[1::2],
+    }
+    found = {reason.name: str(reason) for reason in explain_difference({"0.qkv": fused, "0.gate_up": gates}, b)}
+    assert found == {
+        "q": "B is made of A: every(tensor('0.qkv'), 32, 3, 0)",
+        "kv": "B is made of A: join([every(tensor('0.qkv'), 32, 3, 1), every(tensor('0.qkv'), 32, 3, 2)])",
+        "up": "B is made of A: every(tensor('0.gate_up'), 1, 2, 1)",
+    }
+
+
 def test_unrelated_tensors_have_no_reason():
     for number in range(40):
         shape = tuple((RANDOM.integers(1, 30, 2) * 8).tolist())

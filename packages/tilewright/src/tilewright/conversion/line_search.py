@@ -40,6 +40,10 @@ HELPERS = {
         "reshape(transpose(reshape(x, shape(x)[0] // size, size // 2, 2, *shape(x)[1:]),"
         " [0, 2, 1, *[d + 2 for d in range(1, len(shape(x)))]]), *shape(x))"
     ),
+    "every(x, size, step, k)": (
+        "reshape(slice(reshape(x, shape(x)[0] // (size * step), step, size, *shape(x)[1:]), k, k + 1, 1),"
+        " shape(x)[0] // step, *shape(x)[1:])"
+    ),
     "interleave(tensors, count)": "join([chunk(each, count)[d] for d in range(count) for each in tensors])",
 }
 """Functions of the expressions that are found, as a recipe defines them; only the short names of a longer text."""
@@ -312,6 +316,17 @@ def _spell_source(run: LineRun, text: str, extent: int) -> str:
     return f"{run.order}({part}, {run.size})" if run.order else part
 
 
+def _count_regular(runs: Sequence[LineRun], extents: Sequence[int]) -> int:
+    """Return how many of the first runs are equal blocks at equal distances, all over their source."""
+    if len(runs) < 2 or runs[0].panel < 0 or runs[0].order or runs[1].start <= runs[0].start:
+        return 0
+    (panel, _, _, start, length), step = runs[0], runs[1].start - runs[0].start
+    count = extents[panel] // step
+    regular = [runs[0]._replace(start=start + k * step) for k in range(count)]
+    whole = extents[panel] % step == step % length == start % length == 0 and start < step > length
+    return count if whole and list(runs[:count]) == regular else 0
+
+
 def spell_runs(runs: Sequence[LineRun], texts: Sequence[str], extents: Sequence[int]) -> str | None:
     """Return the expression of some runs over panels with `texts` and `extents`; None if zeros come first.
 
@@ -324,24 +339,33 @@ def spell_runs(runs: Sequence[LineRun], texts: Sequence[str], extents: Sequence[
     if not body or body[0].panel < 0:
         return None
     total = sum(run.length for run in runs)
+    found = [_spell_joined(body, texts, extents)]
     for size in divisors(len(body))[1:-1]:
         groups = len(body) // size
-        if all(run == body[k % size].after(k // size) for k, run in enumerate(body)) and all(
-            run.panel >= 0 for run in body
-        ):
+        if all(run.panel >= 0 and run == body[k % size].after(k // size) for k, run in enumerate(body)):
             whole = [run._replace(length=run.length * groups) for run in body[:size]]
             parts = [_spell_source(run, texts[run.panel], extents[run.panel]) for run in whole]
-            text = f"interleave([{', '.join(parts)}], {groups})"
+            found.append(f"interleave([{', '.join(parts)}], {groups})")
             break
-    else:
-        parts = []
-        for before, run in zip([body[0], *body], body, strict=False):
-            if run.panel < 0:
-                parts[-1] = f"pad({parts[-1]}, {before.length + run.length}, 0)"
-            else:
-                parts.append(_spell_source(run, texts[run.panel], extents[run.panel]))
-        text = parts[0] if len(parts) == 1 else f"join([{', '.join(parts)}])"
+    text = min(found, key=len)
     return f"pad({text}, {total}, 0)" if zeros else text
+
+
+def _spell_joined(body: Sequence[LineRun], texts: Sequence[str], extents: Sequence[int]) -> str:
+    """Return runs as an expression, one after the other."""
+    parts: list[str] = []
+    at = 0
+    while at < len(body):
+        run, every = body[at], _count_regular(body[at:], extents)
+        if run.panel < 0:
+            parts[-1] = f"pad({parts[-1]}, {body[at - 1].length + run.length}, 0)"
+        elif every > 1:
+            step = (body[at + 1].start - run.start) // run.length
+            parts.append(f"every({texts[run.panel]}, {run.length}, {step}, {run.start // run.length})")
+        else:
+            parts.append(_spell_source(run, texts[run.panel], extents[run.panel]))
+        at += max(every, 1)
+    return parts[0] if len(parts) == 1 else f"join([{', '.join(parts)}])"
 
 
 class Wanted:
