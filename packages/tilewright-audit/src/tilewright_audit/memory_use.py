@@ -617,7 +617,7 @@ def note_idle_tensors(run: Run, idle: Sequence[IdleTensor], timeline: Timeline) 
     for tensor in idle[:MAX_NOTES]:
         one, buffer = tensor.checked, tensor.checked.buffer
         freed = "is not freed" if buffer.end is None else f"is freed in {run.name_call(buffer.end)}"
-        after = "" if tensor.last_call is None else f" after {tensor.last_call.name} (node {tensor.last_call.number})"
+        after = "" if tensor.last_call is None else f" after {tensor.last_call} (node {tensor.last_call.number})"
         used, later = f"was last used{after} and {freed}", f"{count_of(tensor.idle_calls, 'call')} later"
         message, remedy = f"{buffer} ({one.label}) {used}, {later}", f"call ttnn.deallocate(tensor){after}"
         reason = f"it holds {format_bytes(one.bytes_per_bank)} of every bank of {buffer.memory} meanwhile"

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Real ttnn programs on a mock machine: what they would do with the memory of a card, before there is one."""

@@ -1,0 +1,395 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a program with the ttnn of this Python on a mock machine, and records what it did: the child of a rehearsal.
+
+It is a program of its own, for a Python that may have nothing but ttnn, so it imports only the standard library:
+
+    python recorder.py request.json
+
+Captures of graphs go to the folder of the request, and what became of the program to `result.json` there.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.abc
+import importlib.util
+import json
+import os
+import runpy
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType, ModuleType
+from typing import Any  # objects of ttnn, whose classes are not known here
+
+_MAX_STACK = 8  # places of the program, from the call outwards
+_MAX_TEXT = 20_000  # characters of an error
+_DIE_WITH_PARENT = 1  # an option of prctl
+OPENING = ("open_device", "open_mesh_device", "CreateDevice", "CreateDevices")
+CLOSING = ("close_device", "close_mesh_device", "CloseDevice", "CloseDevices")
+# These end the process on a mock: what is in a trace runs once, when it is recorded.
+ENDING = ("begin_trace_capture", "end_trace_capture", "execute_trace", "release_trace")
+EVENTS = ("record_event", "wait_for_event", "event_synchronize")
+SUB_DEVICES = ("load_sub_device_manager", "clear_loaded_sub_device_manager", "set_sub_device_stall_group")
+READING = ("to_torch", "to_numpy", "to_list", "tolist", "item", "cpu", "from_device")
+# Of modules that programs check values with, which are zeros here; their functions return that all is well.
+CHECKS = {
+    "torch": ("equal", "allclose"),
+    "torch.testing": ("assert_close",),
+    **dict.fromkeys(
+        ("tests.ttnn.utils_for_testing", "models.utility_functions", "models.common.utility_functions"),
+        ("assert_", "comp_", "check_with_", "is_close"),
+    ),
+}
+NOT_CHECKED = "values are not checked in a rehearsal"
+
+
+class Recorder:
+    """Records the calls of ttnn in a process: where they are in the program, their errors, and captured graphs.
+
+    `folder` is where captures go, `mode` NORMAL or NO_DISPATCH, and `changes` the arguments to replace, by the number
+    of the call.
+
+    >>> import tempfile
+    >>> recorder = Recorder(Path(tempfile.gettempdir()), "NORMAL")
+    >>> recorder.calls
+    []
+    """
+
+    def __init__(self, folder: Path, mode: str, changes: dict[str, Any] | None = None) -> None:
+        self.folder, self.mode, self.changes = folder, mode, changes or {}
+        self.calls: list[dict[str, Any]] = []  # name, and the places of the program
+        self.errors: list[dict[str, Any]] = []
+        self.captures: list[dict[str, Any]] = []
+        self.left_out: dict[str, int] = {}  # calls that were not made, and how often
+        self.reads: list[dict[str, Any]] = []
+        self.open = self.unchecked = 0
+        self.process, self.state = os.getpid(), threading.local()
+        self.ttnn: Any = None
+        self.inside = ""
+        self.log: Any = None
+
+    @property
+    def is_here(self) -> bool:
+        """Whether this is the process that is recorded, not one that it forked.
+
+        >>> Recorder(Path(), "NORMAL").is_here
+        True
+        """
+        return os.getpid() == self.process
+
+    def watch_imports(self) -> None:
+        """Record from the moment on that ttnn is imported, and do not check values."""
+        sys.meta_path.insert(0, _ImportWatch({**dict.fromkeys(CHECKS, self._pass_checks), "ttnn": self.attach}))
+
+    def attach(self, ttnn: Any) -> None:
+        """Record the calls of the module `ttnn`.
+
+        >>> Recorder(Path(), "NORMAL").attach  # doctest: +ELLIPSIS
+        <bound method Recorder.attach of ...>
+        """
+        self.ttnn, self.inside = ttnn, os.path.dirname(ttnn.__file__) + os.sep
+        for operation in (ttnn.decorators.FastOperation, ttnn.decorators.Operation):
+            operation.__call__ = self._recorded(operation.__call__, None)
+        for name in ("deallocate", "to", *READING):
+            if hasattr(ttnn.Tensor, name):
+                setattr(ttnn.Tensor, name, self._recorded(getattr(ttnn.Tensor, name), f"ttnn.Tensor.{name}"))
+        modules = [ttnn, ttnn.device, ttnn.distributed]
+        for names, wrap in ((OPENING, self._opening), (CLOSING, self._closing), ((*ENDING, *EVENTS), self._nothing)):
+            for name in names:
+                wrapped: dict[int, Any] = {}  # a function that two modules have is wrapped once
+                for module in modules:
+                    function = vars(module).get(name)
+                    if function is not None:
+                        setattr(module, name, wrapped.setdefault(id(function), wrap(function, name)))
+        for name in SUB_DEVICES:
+            if hasattr(ttnn.MeshDevice, name):
+                setattr(ttnn.MeshDevice, name, self._nothing(None, name))
+
+    def _recorded(self, function: Any, name: str | None) -> Any:
+        """Return a function that records the calls of an operation, or of a method with a name."""
+
+        def call(operation: Any, *args: Any, **kwargs: Any) -> Any:
+            if getattr(self.state, "busy", False) or not self.is_here:
+                return function(operation, *args, **kwargs)
+            called = name or str(operation.python_fully_qualified_name)
+            number = len(self.calls)
+            self._log_call(called)
+            if called.rpartition(".")[2] in READING:
+                self.reads.append(self.calls[number])
+            self._change(number, kwargs)
+            graph = self.ttnn._ttnn.graph
+            marked = graph.is_graph_capture_active()
+            if marked:
+                graph.unwind_open_functions("a call before did not complete")
+                graph.track_function_start(f"{called} @{number}")
+            self.state.busy = True
+            try:
+                return function(operation, *args, **kwargs)
+            except Exception as error:
+                values = {"args": [_describe(each) for each in args]}
+                values["kwargs"] = {key: _describe(each) for key, each in kwargs.items()}
+                self.errors.append({"call": number, **_describe_error(error), **values})
+                raise
+            finally:
+                self.state.busy = False
+                if marked and graph.is_graph_capture_active():
+                    graph.track_function_end()
+
+        return call
+
+    def _log_call(self, name: str) -> None:
+        """Note a call at once, since the process may end in it."""
+        self.calls.append({"name": name, "stack": self._find_places()})
+        if self.log is None:
+            self.log = open(self.folder / f"{self.mode}.calls.jsonl", "w", buffering=1)  # noqa: SIM115  (for the run)
+        self.log.write(json.dumps(self.calls[-1]) + "\n")
+
+    def _find_places(self) -> list[tuple[str, int]]:
+        """Return the files and lines of the program from which ttnn was called, the innermost first."""
+        places: list[tuple[str, int]] = []
+        frame: FrameType | None = sys._getframe(3)
+        while frame is not None and len(places) < _MAX_STACK:
+            file = frame.f_code.co_filename
+            if not file.startswith(self.inside) and is_of_program(file):
+                places.append((file, frame.f_lineno))
+            frame = frame.f_back
+        return places
+
+    def _change(self, number: int, kwargs: dict[str, Any]) -> None:
+        """Replace arguments of a call, as the request has it."""
+        for name, value in self.changes.get(str(number), {}).items():
+            if value is None:
+                kwargs.pop(name, None)
+            elif "fields" in value:
+                for field, one in value["fields"].items():
+                    setattr(kwargs[name], field, one)
+            else:
+                kwargs[name] = self._make_memory(value)
+
+    def _make_memory(self, value: dict[str, Any]) -> Any:
+        ttnn = self.ttnn
+        kind, buffer = getattr(ttnn.TensorMemoryLayout, value["layout"]), getattr(ttnn.BufferType, value["buffer"])
+        if "shard" not in value:
+            return ttnn.MemoryConfig(kind, buffer)
+        core = ttnn.CoreCoord
+        boxes = [ttnn.CoreRange(core(a, b), core(c, d)) for a, b, c, d in value["grid"]]
+        orientation = getattr(ttnn.ShardOrientation, value["orientation"])
+        return ttnn.MemoryConfig(kind, buffer, ttnn.ShardSpec(ttnn.CoreRangeSet(boxes), value["shard"], orientation))
+
+    def _opening(self, function: Any, name: str) -> Any:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            device = function(*args, **kwargs)
+            if self.is_here:
+                self.open += 1
+                if self.open == 1:
+                    self.begin()
+            return device
+
+        return _named(call, name)
+
+    def _closing(self, function: Any, name: str) -> Any:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if self.is_here and self.open:
+                self.open -= 1
+                if not self.open:
+                    self.save()
+            return function(*args, **kwargs)
+
+        return _named(call, name)
+
+    def _nothing(self, _: Any, name: str) -> Any:
+        def call(*args: Any, **kwargs: Any) -> int:
+            self.left_out[name] = self.left_out.get(name, 0) + 1
+            return 0
+
+        return _named(call, name)
+
+    def _pass_checks(self, module: Any) -> None:
+        starts = CHECKS[module.__name__]
+
+        def wrap(function: Any) -> Any:
+            def check(*args: Any, **kwargs: Any) -> Any:
+                if not self.reads:
+                    return function(*args, **kwargs)
+                self.unchecked += 1
+                return (True, NOT_CHECKED) if module.__name__ != "torch" else True
+
+            return check
+
+        for name, value in list(vars(module).items()):
+            if name.startswith(starts) and callable(value):
+                setattr(module, name, wrap(value))
+
+    def begin(self) -> None:
+        """Begin a capture."""
+        graph = self.ttnn._ttnn.graph
+        if not graph.is_graph_capture_active():
+            graph.begin_graph_capture(getattr(graph.RunMode, self.mode))
+
+    def save(self) -> Path | None:
+        """End the capture, write it to a file, and return the file; None if there is no capture.
+
+        >>> Recorder(Path(), "NORMAL").save() is None
+        True
+        """
+        if self.ttnn is None or not self.ttnn._ttnn.graph.is_graph_capture_active():
+            return None
+        graph = self.ttnn._ttnn.graph
+        path = self.folder / f"{self.mode}.{len(self.captures)}.json"
+        nodes = json.loads(graph.end_graph_capture_to_file(str(path)))
+        usage = graph.extract_resource_usage_per_core(nodes)
+        names = ("peak_cb", "peak_dataflow_buffer", "peak_l1", "peak_scratchpad", "peak_total")
+        self.captures.append({"file": path.name, "peaks": {name: getattr(usage, name) for name in names}})
+        return path
+
+    def finish(self, outcome: dict[str, Any]) -> None:
+        """Write what became of the program, with the `outcome` by its names, once.
+
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     Recorder(Path(folder), "NORMAL").finish({"kind": "ended"})
+        ...     json.loads(Path(folder, "result.json").read_text())["kind"]
+        'ended'
+        """
+        path = self.folder / "result.json"
+        if not self.is_here or path.exists():
+            return
+        try:
+            self.save()
+        except Exception as error:  # of ttnn; the outcome of the program is worth more
+            outcome["capture_error"] = str(error)
+        names = ("calls", "errors", "captures", "left_out", "unchecked")
+        result = {**outcome, **{name: getattr(self, name) for name in names}, "reads": len(self.reads)}
+        draft = path.with_suffix(".draft")
+        draft.write_text(json.dumps(result))
+        draft.replace(path)
+
+
+def is_of_program(file: str) -> bool:
+    """Return whether a `file` belongs to the program: not to this module, to Python, or to an installed package.
+
+    >>> is_of_program("model.py"), is_of_program("<frozen runpy>"), is_of_program(__file__)
+    (True, False, False)
+    """
+    outside = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+    library = os.path.dirname(os.__file__) + os.sep
+    if file == __file__ or file.startswith(("<", library)):
+        return False
+    return not any(part in file for part in outside)
+
+
+class _ImportWatch(importlib.abc.MetaPathFinder):
+    """Runs an action after a module was imported, whoever imports it."""
+
+    def __init__(self, actions: dict[str, Callable[[ModuleType], None]]) -> None:
+        self.actions = actions
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> Any:
+        action = self.actions.pop(fullname, None)
+        if action is None:
+            return None
+        spec = importlib.util.find_spec(fullname)
+        loader: Any = None if spec is None else spec.loader
+        if loader is None:
+            self.actions[fullname] = action
+            return None
+        execute = loader.exec_module
+
+        def execute_and_act(module: ModuleType) -> None:
+            execute(module)
+            action(module)
+
+        loader.exec_module = execute_and_act
+        return spec
+
+
+def _named(function: Any, name: str) -> Any:
+    function.__name__ = name
+    return function
+
+
+def _describe(value: Any) -> Any:
+    """Return an argument of a call as plain data: a tensor by its spec, a config by its fields."""
+    kind = type(value).__name__
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if hasattr(value, "memory_config") and hasattr(value, "layout") and hasattr(value, "dtype"):
+        try:
+            memory = str(value.memory_config())
+        except Exception:  # of ttnn: a tensor on the host has none
+            memory = ""
+        return {"tensor": [str(value.shape), str(value.dtype), str(value.layout), memory]}
+    if kind.endswith("Config") and "MemoryConfig" not in kind:
+        fields = {name: getattr(value, name, None) for name in dir(value) if not name.startswith("_")}
+        plain = {name: one for name, one in fields.items() if isinstance(one, (bool, int)) or one is None}
+        return {"config": kind, "fields": plain}
+    if isinstance(value, (list, tuple)):
+        return [_describe(each) for each in value[:8]]
+    return str(value)[:_MAX_TEXT]
+
+
+def _describe_error(error: BaseException) -> dict[str, Any]:
+    text = str(error).partition("\nbacktrace:")[0]
+    return {"type": type(error).__name__, "text": text[:_MAX_TEXT]}
+
+
+def run_program(request: dict[str, Any], recorder: Recorder) -> dict[str, Any]:
+    """Run the program of a `request` as Python would, and return what became of it."""
+    arguments = [request["program"], *request["arguments"]]
+    try:
+        if request["is_module"]:
+            sys.argv, sys.path[0] = arguments, os.getcwd()
+            runpy.run_module(request["program"], run_name="__main__", alter_sys=True)
+        else:
+            sys.argv, sys.path[0] = arguments, str(Path(request["program"]).resolve().parent)
+            runpy.run_path(request["program"], run_name="__main__")
+        for thread in threading.enumerate():
+            if thread is not threading.current_thread() and not thread.daemon:
+                thread.join()
+    except SystemExit as problem:
+        code = problem.code
+        status = code if isinstance(code, int) else 0 if code is None else 1
+        return {"kind": "exited", "status": status, "text": code if isinstance(code, str) else ""}
+    except BaseException as problem:  # whatever the program raises ends the rehearsal, and is reported
+        places = [
+            (frame.filename, frame.lineno)
+            for frame in reversed(traceback.extract_tb(problem.__traceback__))
+            if is_of_program(frame.filename) and not frame.filename.startswith(recorder.inside or "\0")
+        ]
+        if isinstance(problem, SyntaxError) and problem.filename and problem.lineno:
+            places.insert(0, (problem.filename, problem.lineno))
+        return {"kind": "raised", **_describe_error(problem), "stack": places[:_MAX_STACK]}
+    return {"kind": "ended"}
+
+
+def main(path: str) -> None:
+    """Run the program that the request at `path` describes."""
+    request = json.loads(Path(path).read_text())
+    ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
+    recorder = Recorder(Path(request["folder"]), request["mode"], request["changes"])
+    leave = os._exit
+
+    def leave_early(status: int) -> None:
+        recorder.finish({"kind": "exited", "status": status, "text": "os._exit"})
+        leave(status)
+
+    def stop(*_: object) -> None:
+        recorder.finish({"kind": "stopped"})
+        leave(1)
+
+    os._exit = leave_early  # type: ignore[assignment]  # it does not return
+    signal.signal(signal.SIGTERM, stop)
+    recorder.watch_imports()
+    outcome = run_program(request, recorder)
+    recorder.finish(outcome)
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    leave(0)  # a device that is still open may end the process otherwise
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
