@@ -19,6 +19,7 @@ from .database import find_failures, read_run
 from .findings import AuditFinding, rank_findings, scope_note
 from .graph_report import GraphReport, PageBatch, read_graph_report
 from .memory_use import (
+    build_dram_timeline,
     build_timeline,
     find_clashes,
     find_idle_tensors,
@@ -148,7 +149,8 @@ class _RunAudit:
         addresses = "1 address" if counts["addresses"] == 1 else f"{counts['addresses']} addresses"
         matched = f"{counts['predicted_addresses']} of them as predicted"
         facts = (*self.facts, ("compared", f"{compared}, {addresses}, {matched}"))
-        return AuditReport.of(path, kind, self.chip, findings, counts, facts, self.timeline, self.reshards)
+        report = AuditReport.of(path, kind, self.chip, findings, counts, facts, self.timeline, self.reshards)
+        return replace(report, dram=build_dram_timeline(self.run, self.checked))
 
     def _list_notes(self) -> Iterator[AuditFinding]:
         idle = find_idle_tensors(self.run, self.checked)

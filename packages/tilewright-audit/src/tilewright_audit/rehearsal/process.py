@@ -32,7 +32,7 @@ _FIND = (
 )
 
 
-class RehearsalError(TilewrightError, ModuleNotFoundError):
+class RehearsalError(TilewrightError):
     """There is no ttnn to rehearse with: its message names what was looked for, and what to install.
 
     >>> issubclass(RehearsalError, TilewrightError)

@@ -83,7 +83,8 @@ class Recorder:
 
     def watch_imports(self) -> None:
         """Record from the moment on that ttnn is imported, and do not check values."""
-        sys.meta_path.insert(0, _ImportWatch({**dict.fromkeys(CHECKS, self._pass_checks), "ttnn": self.attach}))
+        actions: dict[str, Callable[[ModuleType], None]] = dict.fromkeys(CHECKS, self._pass_checks)
+        sys.meta_path.insert(0, _ImportWatch({**actions, "ttnn": self.attach}))
 
     def attach(self, ttnn: Any) -> None:
         """Record the calls of the module `ttnn`.
