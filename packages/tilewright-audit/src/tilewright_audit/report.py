@@ -162,7 +162,8 @@ class AuditReport(Drawable):
     """The result of an audit: `findings`, the worst first, `notes`, and the memory of the run over time.
 
     `counts` are the numbers of compared calls, buffers, tensors, pages, and addresses that the allocator predicts;
-    `facts` are lines of names and values about the whole file, and `dram` is DRAM over time, in bytes of a bank. The chip is None where none was needed.
+    `facts` are lines of names and values about the whole file, and `dram` is DRAM over time, in bytes of a bank. The
+    chip is None where none was needed.
 
     >>> report = AuditReport(Path("report.json"), "graph report", Chip.named("wormhole_n150"))
     >>> report.clean, report.exit_status

@@ -50,8 +50,8 @@ NOT_CHECKED = "values are not checked in a rehearsal"
 class Recorder:
     """Records the calls of ttnn in a process: where they are in the program, their errors, and captured graphs.
 
-    `folder` is where captures go, `mode` NORMAL or NO_DISPATCH, and `changes` the arguments to replace, by the number
-    of the call.
+    `folder` is where captures go, `mode` NORMAL or NO_DISPATCH, `changes` are the arguments to replace, by the number
+    of the call, and with `logs` calls are written down at once, since the process may end in one.
 
     >>> import tempfile
     >>> recorder = Recorder(Path(tempfile.gettempdir()), "NORMAL")
@@ -59,14 +59,14 @@ class Recorder:
     []
     """
 
-    def __init__(self, folder: Path, mode: str, changes: dict[str, Any] | None = None) -> None:
-        self.folder, self.mode, self.changes = folder, mode, changes or {}
+    def __init__(self, folder: Path, mode: str, changes: dict[str, Any] | None = None, logs: bool = True) -> None:
+        self.folder, self.mode, self.changes, self.logs = folder, mode, changes or {}, logs
         self.calls: list[dict[str, Any]] = []  # name, and the places of the program
         self.errors: list[dict[str, Any]] = []
         self.captures: list[dict[str, Any]] = []
         self.left_out: dict[str, int] = {}  # calls that were not made, and how often
         self.reads: list[dict[str, Any]] = []
-        self.open = self.unchecked = 0
+        self.open = self.unchecked = self.saved = 0
         self.process, self.state = os.getpid(), threading.local()
         self.ttnn: Any = None
         self.inside = ""
@@ -80,6 +80,13 @@ class Recorder:
         True
         """
         return os.getpid() == self.process
+
+    def forget(self) -> None:
+        """Forget the calls so far, as between tests; a device that is open stays so.
+
+        >>> Recorder(Path(), "NORMAL").forget()
+        """
+        self.calls, self.errors, self.captures, self.reads, self.unchecked = [], [], [], [], 0
 
     def watch_imports(self) -> None:
         """Record from the moment on that ttnn is imported, and do not check values."""
@@ -131,7 +138,7 @@ class Recorder:
             try:
                 return function(operation, *args, **kwargs)
             except Exception as error:
-                values = {"args": [_describe(each) for each in args]}
+                values: dict[str, Any] = {"args": [_describe(each) for each in args]}
                 values["kwargs"] = {key: _describe(each) for key, each in kwargs.items()}
                 self.errors.append({"call": number, **_describe_error(error), **values})
                 raise
@@ -143,8 +150,9 @@ class Recorder:
         return call
 
     def _log_call(self, name: str) -> None:
-        """Note a call at once, since the process may end in it."""
         self.calls.append({"name": name, "stack": self._find_places()})
+        if not self.logs:
+            return
         if self.log is None:
             self.log = open(self.folder / f"{self.mode}.calls.jsonl", "w", buffering=1)  # noqa: SIM115  (for the run)
         self.log.write(json.dumps(self.calls[-1]) + "\n")
@@ -240,7 +248,8 @@ class Recorder:
         if self.ttnn is None or not self.ttnn._ttnn.graph.is_graph_capture_active():
             return None
         graph = self.ttnn._ttnn.graph
-        path = self.folder / f"{self.mode}.{len(self.captures)}.json"
+        self.saved += 1
+        path = self.folder / f"{self.mode}.{self.saved}.json"
         nodes = json.loads(graph.end_graph_capture_to_file(str(path)))
         usage = graph.extract_resource_usage_per_core(nodes)
         names = ("peak_cb", "peak_dataflow_buffer", "peak_l1", "peak_scratchpad", "peak_total")
@@ -334,8 +343,25 @@ def _describe(value: Any) -> Any:
 
 
 def _describe_error(error: BaseException) -> dict[str, Any]:
-    text = str(error).partition("\nbacktrace:")[0]
-    return {"type": type(error).__name__, "text": text[:_MAX_TEXT]}
+    return {"type": type(error).__name__, "text": _text_of(error)}
+
+
+def _text_of(error: BaseException) -> str:
+    return str(error).partition("\nbacktrace:")[0][:_MAX_TEXT]
+
+
+def list_texts(error: BaseException) -> list[str]:
+    """Return the texts of an `error` and of those that it was raised from.
+
+    >>> list_texts(ValueError("no"))
+    ['no']
+    """
+    texts: list[str] = []
+    known: BaseException | None = error
+    while known is not None and len(texts) < _MAX_STACK:
+        texts.append(_text_of(known))
+        known = known.__cause__ or known.__context__
+    return texts
 
 
 def run_program(request: dict[str, Any], recorder: Recorder) -> dict[str, Any]:
@@ -363,7 +389,8 @@ def run_program(request: dict[str, Any], recorder: Recorder) -> dict[str, Any]:
         ]
         if isinstance(problem, SyntaxError) and problem.filename and problem.lineno:
             places.insert(0, (problem.filename, problem.lineno))
-        return {"kind": "raised", **_describe_error(problem), "stack": places[:_MAX_STACK]}
+        causes = list_texts(problem)
+        return {"kind": "raised", **_describe_error(problem), "causes": causes, "stack": places[:_MAX_STACK]}
     return {"kind": "ended"}
 
 

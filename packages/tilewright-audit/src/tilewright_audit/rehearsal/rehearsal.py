@@ -206,7 +206,7 @@ def _explain_end(program: Program, run: ProgramRun) -> Iterator[AuditFinding]:
     """Yield why the program did not end as it should, if it did not: a call that failed, or something of its own."""
     details = run.details
     if run.kind == "raised":
-        error = next((each for each in reversed(run.errors) if each["text"] == details["text"]), None)
+        error = next((each for each in reversed(run.errors) if each["text"] in details["causes"]), None)
         if error is not None:
             yield explain_call(run, error)
             return
@@ -289,7 +289,7 @@ def _note_rest(run: ProgramRun) -> Iterator[AuditFinding]:
     if len(run.captures) > 1:
         yield scope_note(f"{len(run.captures)} devices were opened one after another; the fullest is reported")
     for error in run.errors:
-        if run.kind == "raised" and error["text"] == details["text"]:
+        if run.kind == "raised" and error["text"] in details["causes"]:
             continue
         found = explain_call(run, error)
         yield replace(found, severity=Severity.NOTE, message=f"{found.message} The program handled it.")
