@@ -31,7 +31,7 @@ KNOWN_FIELDS = {
         **dict.fromkeys(("buffer", "buffer_allocate", "buffer_deallocate"), _PLACED),
         "tensor": "address buffer_type device_id device_tensors dtype layout memory_config shape size storage_type"
         " tensor_id",
-        "function_start": "inputs name place program_cache_hit program_factory_index program_factory_type",
+        "function_start": "call inputs name place program_cache_hit program_factory_index program_factory_type",
         "function_end": "aborted name",
         "circular_buffer_deallocate_all": "device_id",
         "capture_start": "",

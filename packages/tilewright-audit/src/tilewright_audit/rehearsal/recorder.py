@@ -20,7 +20,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any  # objects of ttnn, whose classes are not known here
@@ -51,7 +51,7 @@ class Recorder:
     """Records the calls of ttnn in a process: where they are in the program, their errors, and captured graphs.
 
     `folder` is where captures go, `mode` NORMAL or NO_DISPATCH, `changes` are the arguments to replace, by the number
-    of the call, and with `logs` calls are written down at once, since the process may end in one.
+    of the call or the name of its stack, and with `logs` calls are written down at once, since the process may end in one.
 
     >>> import tempfile
     >>> recorder = Recorder(Path(tempfile.gettempdir()), "NORMAL")
@@ -64,6 +64,8 @@ class Recorder:
         self.calls: list[dict[str, Any]] = []  # name, and the places of the program
         self.errors: list[dict[str, Any]] = []
         self.captures: list[dict[str, Any]] = []
+        self.released: dict[int, list[int]] = {}  # calls whose results are freed after a call
+        self.results: dict[int, Any] = {}  # that are freed later
         self.left_out: dict[str, int] = {}  # calls that were not made, and how often
         self.reads: list[dict[str, Any]] = []
         self.open = self.unchecked = self.saved = 0
@@ -128,7 +130,7 @@ class Recorder:
             self._log_call(called)
             if called.rpartition(".")[2] in READING:
                 self.reads.append(self.calls[number])
-            self._change(number, kwargs)
+            args = self._change(number, args, kwargs)
             graph = self.ttnn._ttnn.graph
             marked = graph.is_graph_capture_active()
             if marked:
@@ -136,7 +138,9 @@ class Recorder:
                 graph.track_function_start(f"{called} @{number}")
             self.state.busy = True
             try:
-                return function(operation, *args, **kwargs)
+                result = function(operation, *args, **kwargs)
+                self._release(number, result)
+                return result
             except Exception as error:
                 values: dict[str, Any] = {"args": [_describe(each) for each in args]}
                 values["kwargs"] = {key: _describe(each) for key, each in kwargs.items()}
@@ -168,16 +172,30 @@ class Recorder:
             frame = frame.f_back
         return places
 
-    def _change(self, number: int, kwargs: dict[str, Any]) -> None:
-        """Replace arguments of a call, as the request has it."""
-        for name, value in self.changes.get(str(number), {}).items():
-            if value is None:
+    def _change(self, number: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """Replace arguments of a call by name, or from #1 on by place, as the request has it."""
+        changes = self.changes.get(str(number)) or self.changes.get(name_stack(self.calls[number]["stack"]), {})
+        for name, value in changes.items():
+            if name.startswith("#"):
+                place = int(name[1:]) - 1
+                args = (*args[:place], self._make_memory(value), *args[place + 1 :])
+            elif name == "release after":
+                self.released.setdefault(value, []).append(number)
+            elif value is None:
                 kwargs.pop(name, None)
             elif "fields" in value:
                 for field, one in value["fields"].items():
                     setattr(kwargs[name], field, one)
             else:
                 kwargs[name] = self._make_memory(value)
+        return args
+
+    def _release(self, number: int, result: Any) -> None:
+        """Free the results that the request wants freed after a call."""
+        if any(number in numbers for numbers in self.released.values()):
+            self.results[number] = result
+        for made in self.released.get(number, ()):
+            self.ttnn.deallocate(self.results.pop(made))
 
     def _make_memory(self, value: dict[str, Any]) -> Any:
         ttnn = self.ttnn
@@ -290,6 +308,15 @@ def is_of_program(file: str) -> bool:
     if file == __file__ or file.startswith(("<", library)):
         return False
     return not any(part in file for part in outside)
+
+
+def name_stack(stack: Sequence[Sequence[Any]]) -> str:
+    """Return the name of the `stack` of files and lines of a call: calls of one line, as in a loop, share it.
+
+    >>> name_stack([("model.py", 7), ("main.py", 3)])
+    'model.py:7 main.py:3'
+    """
+    return " ".join([f"{file}:{line}" for file, line in stack])
 
 
 class _ImportWatch(importlib.abc.MetaPathFinder):

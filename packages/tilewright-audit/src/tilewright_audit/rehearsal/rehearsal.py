@@ -180,7 +180,7 @@ def place_calls(path: Path, run: ProgramRun) -> None:
     ...     _ = path.write_text(json.dumps({"graph": [node]}))
     ...     place_calls(path, run)
     ...     json.loads(path.read_text())["graph"][0]["params"]
-    {'name': 'ttnn.add', 'place': 'model.py:7'}
+    {'name': 'ttnn.add', 'place': 'model.py:7', 'call': 0}
     """
     data = json.loads(path.read_text())
     for node in data["graph"]:
@@ -189,7 +189,7 @@ def place_calls(path: Path, run: ProgramRun) -> None:
         if match is not None and int(match[2]) < len(run.calls):
             params["name"] = match[1]
             if node["node_type"] == "function_start":
-                params["place"] = describe_place(run.calls[int(match[2])]["stack"])
+                params |= {"place": describe_place(run.calls[int(match[2])]["stack"]), "call": int(match[2])}
     path.write_text(json.dumps(data))
 
 
