@@ -51,7 +51,7 @@ class Recorder:
     """Records the calls of ttnn in a process: where they are in the program, their errors, and captured graphs.
 
     `folder` is where captures go, `mode` NORMAL or NO_DISPATCH, `changes` are the arguments to replace, by the number
-    of the call or the name of its stack, and with `logs` calls are written down at once, since the process may end in one.
+    of the call or the name of its stack, and with `logs` calls are written down at once: the process may end in one.
 
     >>> import tempfile
     >>> recorder = Recorder(Path(tempfile.gettempdir()), "NORMAL")
