@@ -58,7 +58,8 @@ def _empty(shape, **kwargs):
     if shape[0] > 32:
         raise RuntimeError("TT_FATAL @ bank_manager.cpp:514: false\\ninfo:\\nOut of Memory: Not enough space to "
             "allocate 16777216 B L1 buffer across 64 banks, where each bank needs to store 262144 B, but bank size is "
-            "1393312 B (allocated: 1310720 B, free: 82592 B, largest free block: 82592 B).\\nbacktrace:\\n --- somewhere")
+            "1393312 B (allocated: 1310720 B, free: 82592 B, largest free block: 82592 B).\\n"
+            "backtrace:\\n --- somewhere")
     graph = _ttnn.graph
     graph.top -= 2048
     address = graph.top if graph.mode == "NORMAL" else 0
