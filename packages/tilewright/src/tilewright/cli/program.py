@@ -137,7 +137,7 @@ VERBS = {
     "reshard": "Plan a move between memories: traffic, kernels, time.",
     "audit": "Check reports of real runs: placements, memory, overlaps.",
     "conflicts": "Count bank conflicts of shared memory; find a remedy.",
-    "rehearse": "Run a ttnn program on a mock card: does it fit?",
+    "rehearse": "Run a ttnn program on a mock card: memory, errors.",
     "translate": "Translate a layout between CuTe, XLA, Triton, MLIR ...",
     "show": "Draw layouts, tensors and memory as text, SVG or HTML.",
     "explore": "Open the explorer, an interactive page for placements.",
