@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from .auditing import audit, find_input_kind
     from .findings import AuditFinding
     from .memory_use import Life, Moment, Peaks, Share, Timeline
-    from .rehearsal.rehearsal import rehearse
+    from .rehearsal.rehearsal import TtnnProgram, rehearse
     from .report import AuditReport
     from .reshards import SeenReshard
     from .trace_audit import audit_noc_trace
@@ -18,7 +18,7 @@ _NAMES = {
     "auditing": ("audit", "find_input_kind"),
     "findings": ("AuditFinding",),
     "memory_use": ("Life", "Moment", "Peaks", "Share", "Timeline"),
-    "rehearsal.rehearsal": ("rehearse",),
+    "rehearsal.rehearsal": ("TtnnProgram", "rehearse"),
     "report": ("AuditReport",),
     "reshards": ("SeenReshard",),
     "trace_audit": ("audit_noc_trace",),
@@ -26,16 +26,6 @@ _NAMES = {
 __getattr__, __dir__ = lazy_names(__name__, _NAMES)
 
 __all__ = [
-    "AuditFinding",
-    "AuditReport",
-    "Life",
-    "Moment",
-    "Peaks",
-    "SeenReshard",
-    "Share",
-    "Timeline",
-    "audit",
-    "audit_noc_trace",
-    "find_input_kind",
-    "rehearse",
-]
+    "AuditFinding", "AuditReport", "Life", "Moment", "Peaks", "SeenReshard", "Share", "Timeline", "TtnnProgram",
+    "audit", "audit_noc_trace", "find_input_kind", "rehearse",
+]  # fmt: skip

@@ -15,7 +15,7 @@ from tilewright.findings import Severity
 from tilewright.memory import BufferType, Chip
 
 from .findings import AuditFinding, rank_findings
-from .memory_use import Peaks, Timeline
+from .memory_use import Moment, Peaks, Timeline
 from .reshards import SeenReshard, group_moves
 
 REHEARSAL = "rehearsal"  # the kind of a report on a program that ran on a mock machine
@@ -63,10 +63,10 @@ class _Text:
 
     def _format_l1(self) -> list[str]:
         """Return the peak of L1 with those to blame, and the busiest core."""
-        timeline = self.report.timeline
-        if timeline.peak is None or self.report.chip is None:
+        timeline, chip = self.report.timeline, self.report.chip
+        if timeline.peak is None or chip is None:
             return ["L1: not used"]
-        lines = self._format_peak(timeline, BufferType.L1)
+        lines = self._format_peak(timeline, timeline.peak, timeline.peak.describe(chip))
         busiest = timeline.busiest_core
         if busiest is not None:
             core, mark = busiest
@@ -80,15 +80,13 @@ class _Text:
         report = self.report
         if report.kind != REHEARSAL or report.dram.peak is None or report.chip is None:
             return []
-        return self._format_peak(report.dram, BufferType.DRAM)
+        peak = report.dram.peak
+        return self._format_peak(report.dram, peak, peak.describe(report.chip, BufferType.DRAM), "DRAM")
 
-    def _format_peak(self, timeline: Timeline, memory: BufferType) -> list[str]:
-        """Return the peak of a memory with those to blame."""
-        assert timeline.peak is not None
-        assert self.report.chip is not None
-        where = f" in {timeline.peak.call}" if timeline.peak.call else ""
-        used = timeline.peak.describe(self.report.chip, memory)
-        head = f"{memory}: at most {used},{where} (node {timeline.peak.node})"
+    def _format_peak(self, timeline: Timeline, peak: Moment, used: str, memory: str = "L1") -> list[str]:
+        """Return the peak of a memory, as it is described, with those to blame."""
+        where = f" in {peak.call}" if peak.call else ""
+        head = f"{memory}: at most {used},{where} (node {peak.node})"
         rows = [("held by", "since", "cores", "bytes", "")]
         rows += [
             (share.label, share.call, share.cores_text, str(share.bytes_per_core), "idle" if share.idle else "")

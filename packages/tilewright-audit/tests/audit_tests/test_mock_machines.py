@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 import tilewright as tw
-from tilewright_audit.rehearsal import MockMachine
+from tilewright_audit.rehearsal.machine import MockMachine
 from tilewright_audit.rehearsal.stand_in import COMPILER, empty_executable, write_compiler
 
 TOML = """

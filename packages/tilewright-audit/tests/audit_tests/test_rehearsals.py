@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tilewright_audit.rehearsal import MockMachine, Program
+from tilewright_audit.rehearsal.machine import MockMachine
 from tilewright_audit.rehearsal.process import ProgramRun, Ttnn
-from tilewright_audit.rehearsal.rehearsal import report_runs
+from tilewright_audit.rehearsal.rehearsal import TtnnProgram, report_runs
 
 RECORDS = sorted((Path(__file__).parent / "golden" / "rehearsals").glob("*.json.gz"))
 TTNN = Ttnn("python3", Path("ttnn"), "0.81.1")
@@ -30,7 +30,7 @@ def read_record(path, folder):
 
 def report_record(path, folder):
     record, runs = read_record(path, folder)
-    return record, report_runs(Program(record["program"]), MockMachine.named(record["machine"]), TTNN, runs), runs
+    return record, report_runs(TtnnProgram(record["program"]), MockMachine.named(record["machine"]), TTNN, runs), runs
 
 
 @pytest.mark.parametrize("path", RECORDS, ids=lambda path: path.name.removesuffix(".json.gz"))
@@ -79,4 +79,5 @@ def test_a_page_of_a_rehearsal_has_the_timeline(tmp_path):
     report.show(tmp_path / "page.html")
     text = (tmp_path / "page.html").read_text()
     assert "mesh_mlp.py:13" in text
-    assert text.count("<figure>") == 3
+    assert text.count("<figure>") == 4
+    assert "DRAM over the calls" in text

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tilewright_audit.rehearsal import Program, RehearsalError, process, rehearse
-from tilewright_audit.rehearsal.process import find_ttnn
+from tilewright_audit import TtnnProgram, rehearse
+from tilewright_audit.rehearsal import process
+from tilewright_audit.rehearsal.process import RehearsalError
 
 from .fake_ttnn import install
 
@@ -25,17 +26,15 @@ def rehearsed(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "packages"))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
-    find_ttnn.cache_clear()
 
     def call(body, arguments=(), limit=20.0, **options):
         path = tmp_path / "program.py"
         path.write_text(HEAD + body)
-        report = rehearse(Program(str(path), tuple(arguments), limit=limit), "N150", **options)
+        report = rehearse(TtnnProgram(str(path), tuple(arguments), limit=limit), "N150", **options)
         assert not list(tmp_path.glob("tilewright-rehearsal-*"))
         return report
 
-    yield call
-    find_ttnn.cache_clear()
+    return call
 
 
 def test_a_program_that_runs_is_clean(rehearsed):
@@ -144,7 +143,7 @@ def test_a_program_without_a_device(rehearsed, tmp_path):
 def test_a_module_is_rehearsed_as_python_runs_it(rehearsed, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     _write(tmp_path / "serve.py", HEAD)
-    assert rehearse(Program("serve", is_module=True), "N150").counts["calls"] == 1
+    assert rehearse(TtnnProgram("serve", is_module=True), "N150").counts["calls"] == 1
 
 
 def test_changes_that_ttnn_refuses_are_not_suggested(rehearsed):
@@ -167,7 +166,6 @@ def _write(path, text):
 
 
 def test_no_ttnn_is_said_with_what_to_install(tmp_path, monkeypatch):
-    find_ttnn.cache_clear()
     with pytest.raises(RehearsalError, match=r"no ttnn in .*pip install ttnn==0\.81\.1"):
         rehearse(_write(tmp_path / "a.py", ""), "N150", python=_write_python(tmp_path))
     with pytest.raises(FileNotFoundError):

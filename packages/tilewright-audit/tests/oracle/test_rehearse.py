@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tilewright_audit.rehearsal import MockMachine, Program, rehearse
+from tilewright_audit import TtnnProgram, rehearse
+from tilewright_audit.rehearsal.machine import MockMachine
 from tilewright_audit.rehearsal.process import Stage, find_ttnn
 
 RECORDS = sorted((Path(__file__).parents[1] / "audit_tests" / "golden" / "rehearsals").glob("*.json.gz"))
@@ -98,7 +99,7 @@ def test_a_suggestion_holds_when_it_is_written_into_the_program(name, change, te
 def test_a_tensor_that_is_freed_too_late_is_named(tmp_path):
     script = tmp_path / "program.py"
     script.write_text(HEAD + LATE)
-    report = rehearse(Program(str(script)), "N150", suggest=True)
+    report = rehearse(TtnnProgram(str(script)), "N150", suggest=True)
     assert report.findings[0].message.startswith("program.py:8: ttnn.empty failed")
     listed = [note.message for note in report.notes if note.kind == "suggestion"]
     freed = "free the result of program.py:5: ttnn.empty after program.py:7: ttnn.slice, with ttnn.deallocate"

@@ -46,11 +46,11 @@ def command(
     The exit status is 0 if the program runs to its end and fits, 1 if not, and 5 if there is no ttnn.
     """
     from .process import RehearsalError
-    from .rehearsal import Program, rehearse
+    from .rehearsal import TtnnProgram, rehearse
 
     if html is not None and not html.lower().endswith((".html", ".svg", ".txt")):
         raise click.UsageError(f"--html {html}: expected a name that ends in .html")
-    asked = Program(program, arguments, is_module, limit, output)
+    asked = TtnnProgram(program, arguments, is_module, limit, output)
     try:
         report = rehearse(asked, machine, python=python, suggest=suggest)
     except RehearsalError as problem:

@@ -5,13 +5,11 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +51,6 @@ class Ttnn:
     version: str
 
 
-@lru_cache(maxsize=8)
 def find_ttnn(python: str = sys.executable) -> Ttnn:
     """Return the ttnn that a `python` has, without importing it; raises `RehearsalError` where there is none.
 
@@ -116,6 +113,16 @@ class ProgramRun:
         """
         errors: Sequence[Mapping[str, Any]] = self.details.get("errors", [])
         return errors
+
+    @property
+    def failure(self) -> Mapping[str, Any] | None:
+        """The error of a call of ttnn that ended the program, or None if none did.
+
+        >>> ProgramRun("ended", {}).failure is None
+        True
+        """
+        causes = self.details.get("causes", ())
+        return next((error for error in reversed(self.errors) if error["text"] in causes), None)
 
 
 @dataclass(frozen=True)
@@ -209,10 +216,6 @@ class Stage:
                     os.kill(int(entry.name), signal.SIGKILL)
             except OSError:  # it has ended, or is another user's
                 continue
-
-    def remove(self) -> None:
-        """Remove the folder with all that runs left."""
-        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def _read_run(folder: Path, mode: str, status: int | None) -> ProgramRun:

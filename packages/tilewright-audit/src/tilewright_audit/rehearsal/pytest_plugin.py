@@ -16,8 +16,6 @@ import pytest
 if TYPE_CHECKING:
     from .recorder import Recorder
 
-_NAME = "tilewright-rehearsal"
-
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option to the `parser` of pytest."""
@@ -30,7 +28,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     """Set the mock machine up before anything imports ttnn; `early_config` has the option."""
     machine = early_config.known_args_namespace.rehearse
     if machine:
-        early_config.pluginmanager.register(Rehearsal(machine), _NAME)
+        early_config.pluginmanager.register(Rehearsal(machine), "tilewright-rehearsal")
 
 
 class Rehearsal:

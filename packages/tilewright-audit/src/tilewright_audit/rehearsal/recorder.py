@@ -72,7 +72,6 @@ class Recorder:
         self.process, self.state = os.getpid(), threading.local()
         self.ttnn: Any = None
         self.inside = ""
-        self.log: Any = None
 
     @property
     def is_here(self) -> bool:
@@ -155,11 +154,9 @@ class Recorder:
 
     def _log_call(self, name: str) -> None:
         self.calls.append({"name": name, "stack": self._find_places()})
-        if not self.logs:
-            return
-        if self.log is None:
-            self.log = open(self.folder / f"{self.mode}.calls.jsonl", "w", buffering=1)  # noqa: SIM115  (for the run)
-        self.log.write(json.dumps(self.calls[-1]) + "\n")
+        if self.logs:
+            with open(self.folder / f"{self.mode}.calls.jsonl", "a") as log:
+                log.write(json.dumps(self.calls[-1]) + "\n")
 
     def _find_places(self) -> list[tuple[str, int]]:
         """Return the files and lines of the program from which ttnn was called, the innermost first."""
@@ -216,7 +213,7 @@ class Recorder:
                     self.begin()
             return device
 
-        return _named(call, name)
+        return call
 
     def _closing(self, function: Any, name: str) -> Any:
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -226,14 +223,14 @@ class Recorder:
                     self.save()
             return function(*args, **kwargs)
 
-        return _named(call, name)
+        return call
 
     def _nothing(self, _: Any, name: str) -> Any:
         def call(*args: Any, **kwargs: Any) -> int:
             self.left_out[name] = self.left_out.get(name, 0) + 1
             return 0
 
-        return _named(call, name)
+        return call
 
     def _pass_checks(self, module: Any) -> None:
         starts = CHECKS[module.__name__]
@@ -254,17 +251,15 @@ class Recorder:
     def begin(self) -> None:
         """Begin a capture."""
         graph = self.ttnn._ttnn.graph
-        if not graph.is_graph_capture_active():
-            graph.begin_graph_capture(getattr(graph.RunMode, self.mode))
+        graph.begin_graph_capture(getattr(graph.RunMode, self.mode))
 
-    def save(self) -> Path | None:
-        """End the capture, write it to a file, and return the file; None if there is no capture.
+    def save(self) -> None:
+        """End the capture, if there is one, and write it to a file.
 
-        >>> Recorder(Path(), "NORMAL").save() is None
-        True
+        >>> Recorder(Path(), "NORMAL").save()
         """
         if self.ttnn is None or not self.ttnn._ttnn.graph.is_graph_capture_active():
-            return None
+            return
         graph = self.ttnn._ttnn.graph
         self.saved += 1
         path = self.folder / f"{self.mode}.{self.saved}.json"
@@ -272,7 +267,6 @@ class Recorder:
         usage = graph.extract_resource_usage_per_core(nodes)
         names = ("peak_cb", "peak_dataflow_buffer", "peak_l1", "peak_scratchpad", "peak_total")
         self.captures.append({"file": path.name, "peaks": {name: getattr(usage, name) for name in names}})
-        return path
 
     def finish(self, outcome: dict[str, Any]) -> None:
         """Write what became of the program, with the `outcome` by its names, once.
@@ -303,11 +297,8 @@ def is_of_program(file: str) -> bool:
     >>> is_of_program("model.py"), is_of_program("<frozen runpy>"), is_of_program(__file__)
     (True, False, False)
     """
-    outside = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
-    library = os.path.dirname(os.__file__) + os.sep
-    if file == __file__ or file.startswith(("<", library)):
-        return False
-    return not any(part in file for part in outside)
+    inside = (__file__, "<", os.path.dirname(os.__file__) + os.sep)
+    return not file.startswith(inside) and "site-packages" not in file and "dist-packages" not in file
 
 
 def name_stack(stack: Sequence[Sequence[Any]]) -> str:
@@ -342,11 +333,6 @@ class _ImportWatch(importlib.abc.MetaPathFinder):
 
         loader.exec_module = execute_and_act
         return spec
-
-
-def _named(function: Any, name: str) -> Any:
-    function.__name__ = name
-    return function
 
 
 def _describe(value: Any) -> Any:

@@ -7,7 +7,6 @@ import json
 import re
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,16 +27,15 @@ from .process import ProgramRun, Stage, Ttnn, find_ttnn
 LIMIT = 300.0  # seconds for a run of the program
 _MARKED = re.compile(r"(.*) @(\d+)")
 _FATAL_SIGNALS = {11: "a segmentation fault", 6: "an abort", 9: "a kill", 139: "a segmentation fault"}
-_MODES = ("NORMAL", "NO_DISPATCH")
 _UNKNOWN = "values (all are zeros), the time of compute, and what the program decides by values that it reads back"
 _TRACED = ("begin_trace_capture", "end_trace_capture", "execute_trace", "release_trace")
 
 
 @dataclass(frozen=True)
-class Program:
+class TtnnProgram:
     """A program to rehearse: a script or a module, its arguments, the limit of its time, and whether output is shown.
 
-    >>> Program("serve.py", ("--users", "32")).name
+    >>> TtnnProgram("serve.py", ("--users", "32")).name
     'serve.py'
     """
 
@@ -51,7 +49,7 @@ class Program:
     def name(self) -> str:
         """The name of the script, or of the module.
 
-        >>> Program("models/serve.py").name
+        >>> TtnnProgram("models/serve.py").name
         'serve.py'
         """
         return self.target if self.is_module else Path(self.target).name
@@ -65,7 +63,7 @@ class Program:
 
 
 def rehearse(
-    program: FilePath | Program,
+    program: FilePath | TtnnProgram,
     machine: str | MockMachine = "N150",
     *,
     python: str | None = None,
@@ -76,22 +74,21 @@ def rehearse(
     The program runs twice: once with real addresses, and once for the buffers of all programs.
 
     Args:
-        program: a script, or a `Program` with arguments.
+        program: a script, or a `TtnnProgram` with arguments.
         machine: N150, N300, T3K, P100, P150, P150x2, P150x4 or P150x8, or the TOML file of a chip.
         python: the Python that has ttnn; by default this one.
         suggest: whether to try changes where it fails, or at its peak, and to list those that ttnn accepts.
 
-    >>> from tilewright_audit.rehearsal import rehearse
+    >>> from tilewright_audit import rehearse
     >>> report = rehearse("decoder.py", "N150")  # doctest: +SKIP
     >>> print(report.findings[0].message)  # doctest: +SKIP
     decoder.py:18: ttnn.matmul failed: The operation's own buffers end at 1285472, and a tensor begins at 712704.
     """
-    known = program if isinstance(program, Program) else Program(str(program))
+    known = program if isinstance(program, TtnnProgram) else TtnnProgram(str(program))
     if not known.is_module and not Path(known.target).is_file():
         raise FileNotFoundError(2, "No such file or directory", known.target)
     place = machine if isinstance(machine, MockMachine) else MockMachine.named(machine)
     ttnn = find_ttnn(python or sys.executable)
-    began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="tilewright-rehearsal-") as folder:
         stage = Stage.build(Path(folder).resolve(), place, ttnn)
         try:
@@ -106,21 +103,26 @@ def rehearse(
                 report = replace(report, notes=rank_findings(notes))
         finally:
             stage.end_processes()
-    took = ("took", f"{time.monotonic() - began:.1f} s")
-    return replace(report, facts=(*report.facts, took))
+    return report
 
 
-def report_runs(program: Program, machine: MockMachine, ttnn: Ttnn, runs: Sequence[ProgramRun]) -> AuditReport:
+def report_runs(program: TtnnProgram, machine: MockMachine, ttnn: Ttnn, runs: Sequence[ProgramRun]) -> AuditReport:
     """Return the report of a `program` on a `machine` with a `ttnn`, from its runs: NORMAL, then NO_DISPATCH.
 
     Addresses and errors are those of the first run, memory over time that of the second, which has all buffers.
 
     >>> ttnn = Ttnn("python3", Path("/venv/ttnn"), "0.81.1")
-    >>> report = report_runs(Program("a.py"), MockMachine.named("N150"), ttnn, [ProgramRun("ended", {})])
+    >>> report = report_runs(TtnnProgram("a.py"), MockMachine.named("N150"), ttnn, [ProgramRun("ended", {})])
     >>> report.notes[0].message
     'no device was opened, so there is nothing to audit'
     """
     first, last = runs[0], runs[-1]
+    for run in runs:
+        for path in run.captures:
+            place_calls(path, run)
+    if last is not first:
+        for path, other_path in zip(first.captures, last.captures, strict=False):
+            copy_addresses(path, other_path)
     audits = [_audit_run(run, machine) for run in runs]
     report = audits[0] or AuditReport(Path(program.target), REHEARSAL, machine.chip)
     findings = [*report.findings]
@@ -138,11 +140,12 @@ def report_runs(program: Program, machine: MockMachine, ttnn: Ttnn, runs: Sequen
     verdict = "fits" if first.captures else "nothing to rehearse: no device was opened"
     verdict = f"{verdict}, as far as it ran" if end and not failure else failure[0].message if failure else verdict
     notes += [*(finding for finding in end if finding.severity is Severity.NOTE), *_note_rest(first)]
+    peaks = [capture["peaks"]["peak_total"] for capture in last.details.get("captures", ())]
     facts = [
         ("verdict", verdict),
         ("machine", f"{machine.name} ({count_of(machine.devices, 'device')}), ttnn {ttnn.version} on its mock"),
         *report.facts,
-        ("peak of ttnn", _describe_peaks(last)),
+        ("peak of ttnn", f"{max(peaks)} bytes per core" if peaks else ""),
         ("not known", _UNKNOWN),
     ]
     ranked = rank_findings([*failure, *findings])
@@ -158,10 +161,8 @@ def report_runs(program: Program, machine: MockMachine, ttnn: Ttnn, runs: Sequen
 
 def _audit_run(run: ProgramRun, machine: MockMachine) -> AuditReport | None:
     """Return the audit of the capture with the highest peak, or of the last one of a run that failed."""
-    audits = []
-    for path in run.captures:
-        place_calls(path, run)
-        audits.append(audit_graph(path, None if machine.name != machine.chip.name else machine.chip))
+    chip = machine.chip if machine.name == machine.chip.name else None  # that of a file
+    audits = [audit_graph(path, chip) for path in run.captures]
     if not audits:
         return None
     if run.kind != "ended":
@@ -193,6 +194,33 @@ def place_calls(path: Path, run: ProgramRun) -> None:
     path.write_text(json.dumps(data))
 
 
+def copy_addresses(placed: Path, other: Path) -> None:
+    """Write the addresses of a capture into another one of the same program, which placed nothing.
+
+    Args:
+        placed: the capture with addresses.
+        other: the capture without.
+    """
+    data = json.loads(other.read_text())
+    addresses: dict[tuple[Any, ...], list[Any]] = {}
+    for key, params in _list_allocations(json.loads(placed.read_text())["graph"]):
+        addresses.setdefault(key, []).append(params["address"])
+    for key, params in _list_allocations(data["graph"]):
+        if addresses.get(key):
+            params["address"] = addresses[key].pop(0)
+    other.write_text(json.dumps(data))
+
+
+def _list_allocations(nodes: Sequence[dict[str, Any]]) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+    """Yield the parameters of each allocation, with its call, memory and size."""
+    call = None
+    for node in nodes:
+        params = node["params"] or {}
+        call = params.get("call", call)
+        if node["node_type"] == "buffer_allocate":
+            yield (call, params.get("type"), params.get("size")), params
+
+
 def describe_place(stack: Sequence[Sequence[Any]]) -> str:
     """Return where a call is in the program, from the `stack` of its files and lines, the innermost first.
 
@@ -202,13 +230,12 @@ def describe_place(stack: Sequence[Sequence[Any]]) -> str:
     return f"{Path(stack[0][0]).name}:{stack[0][1]}" if stack else ""
 
 
-def _explain_end(program: Program, run: ProgramRun) -> Iterator[AuditFinding]:
+def _explain_end(program: TtnnProgram, run: ProgramRun) -> Iterator[AuditFinding]:
     """Yield why the program did not end as it should, if it did not: a call that failed, or something of its own."""
     details = run.details
     if run.kind == "raised":
-        error = next((each for each in reversed(run.errors) if each["text"] in details["causes"]), None)
-        if error is not None:
-            yield explain_call(run, error)
+        if run.failure is not None:
+            yield explain_call(run, run.failure)
             return
         place = describe_place(details.get("stack", ()))
         explained = _explain(details["text"])
@@ -289,7 +316,7 @@ def _note_rest(run: ProgramRun) -> Iterator[AuditFinding]:
     if len(run.captures) > 1:
         yield scope_note(f"{len(run.captures)} devices were opened one after another; the fullest is reported")
     for error in run.errors:
-        if run.kind == "raised" and error["text"] in details["causes"]:
+        if error is run.failure:
             continue
         found = explain_call(run, error)
         yield replace(found, severity=Severity.NOTE, message=f"{found.message} The program handled it.")
@@ -302,14 +329,3 @@ def _note_rest(run: ProgramRun) -> Iterator[AuditFinding]:
     if details.get("reads"):
         skipped = f"; {count_of(details['unchecked'], 'comparison')} passed unchecked" if details["unchecked"] else ""
         yield scope_note(f"values were read back {count_of(details['reads'], 'time')}, and are zeros{skipped}")
-
-
-def _describe_peaks(run: ProgramRun) -> str:
-    """Return the peak that ttnn itself counts, per core."""
-    peaks: list[dict[str, int]] = [capture["peaks"] for capture in run.details.get("captures", ())]
-    if not peaks:
-        return ""
-    most = max(peaks, key=lambda peak: peak["peak_total"])
-    names = {"peak_l1": "tensors", "peak_cb": "circular buffers", "peak_dataflow_buffer": "dataflow buffers"}
-    parts = ", ".join([f"{label} {most[name]}" for name, label in names.items() if most[name]])
-    return f"{most['peak_total']} bytes per core at most; each by itself: {parts or 'nothing'}"

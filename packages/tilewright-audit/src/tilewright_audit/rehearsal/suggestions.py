@@ -8,6 +8,7 @@ that are not used any more are freed. Where the program fits, the same is tried 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -25,7 +26,7 @@ from ..reshards import ReshardPlanner
 from ..run import Run, build_run
 from .process import ProgramRun, Stage
 from .recorder import name_stack
-from .rehearsal import Program, describe_place
+from .rehearsal import TtnnProgram, describe_place
 
 _MAX_TRIED = 20
 _MAX_LISTED = 5
@@ -50,7 +51,7 @@ class Change:
     microseconds: float | None = 0.0
 
 
-def suggest_changes(program: Program, stage: Stage, run: ProgramRun, report: AuditReport) -> list[AuditFinding]:
+def suggest_changes(program: TtnnProgram, stage: Stage, run: ProgramRun, report: AuditReport) -> list[AuditFinding]:
     """Return notes about changes to a `program` that ttnn accepts, the cheapest first.
 
     Args:
@@ -59,56 +60,32 @@ def suggest_changes(program: Program, stage: Stage, run: ProgramRun, report: Aud
         run: its run with addresses, which failed in a call, or did not.
         report: the report on it, with its peak.
     """
-    failed = next((each for each in reversed(run.errors) if each["text"] in run.details.get("causes", ())), None)
-    scene = _Scene.of(run, report)
-    if scene is None or run.kind not in ("raised", "ended"):
+    scene, failed = _Scene.of(run, report), run.failure
+    if scene is None or (failed is None and run.kind != "ended"):
         return []
-    changes = scene.list_changes(None if failed is None else failed)
-    before = report.peaks.total
     accepted: list[tuple[tuple[bool, float, int], AuditFinding]] = []
-    tried: set[str] = set()
-    for change in islice(changes, _MAX_TRIED):
-        if change.text in tried:
-            continue
-        tried.add(change.text)
-        after = program.run_on(stage, "NORMAL", change.arguments)
-        reached = _find_failure(after)
-        fits = after.kind == run.kind == "ended" or (after.kind == "ended" and failed is not None)
-        if not fits and (failed is None or reached is None or reached <= failed["call"]):
-            continue
-        peak = _measure_peak(program, stage, change) if fits else None
-        if failed is None and (peak is None or peak >= before):
-            continue
-        finding = _describe(change, after, fits, peak)
-        cost = float("inf") if change.microseconds is None else change.microseconds
-        accepted.append(((not fits, cost, len(tried)), finding))
-    accepted.sort(key=lambda item: item[0])
-    if not accepted and tried:
-        message = f"no change of a single line that was tried helps, of {len(tried)}"
+    changes = {change.text: change for change in islice(scene.list_changes(failed), _MAX_TRIED)}
+    for number, change in enumerate(changes.values()):
+        after, peak = program.run_on(stage, "NORMAL", change.arguments), 0
+        if after.kind == "ended":
+            again = program.run_on(stage, "NO_DISPATCH", change.arguments)
+            peak = max([capture["peaks"]["peak_total"] for capture in again.details.get("captures", ())], default=0)
+        helps = 0 < peak < report.peaks.total if failed is None else peak > 0
+        later = after.failure is not None and failed is not None and after.failure["call"] > failed["call"]
+        if helps or later:
+            cost = float("inf") if change.microseconds is None else change.microseconds
+            accepted.append(((not helps, cost, number), _describe(change, after, peak)))
+    if not accepted and changes:
+        message = f"no change of a single line that was tried helps, of {len(changes)}"
         return [AuditFinding("suggestion", message, Severity.NOTE, remedy="use a smaller shape, or another machine")]
-    return [finding for _, finding in accepted[:_MAX_LISTED]]
+    return [finding for _, finding in sorted(accepted, key=lambda item: item[0])[:_MAX_LISTED]]
 
 
-def _find_failure(run: ProgramRun) -> int | None:
-    """Return the number of the call that ended a run, or None if none did."""
-    causes = run.details.get("causes", ())
-    return next((each["call"] for each in reversed(run.errors) if each["text"] in causes), None)
-
-
-def _measure_peak(program: Program, stage: Stage, change: Change) -> int | None:
-    again = program.run_on(stage, "NO_DISPATCH", change.arguments)
-    return max([capture["peaks"]["peak_total"] for capture in again.details.get("captures", ())], default=None)
-
-
-def _describe(change: Change, run: ProgramRun, fits: bool, peak: int | None) -> AuditFinding:
-    reached = _find_failure(run)
-    if fits:
-        result = "the program then runs to its end" + (
-            "" if peak is None else f", with a peak of {peak} bytes per core"
-        )
-    else:
-        place = "" if reached is None else f" at {describe_place(run.calls[reached]['stack'])}"
-        result = f"the call then succeeds; the next that fails is{place or ' none of ttnn'}"
+def _describe(change: Change, run: ProgramRun, peak: int) -> AuditFinding:
+    result = f"the program then runs to its end, with a peak of {peak} bytes per core"
+    if run.failure is not None:
+        place = describe_place(run.calls[run.failure["call"]]["stack"])
+        result = f"the call then succeeds; the next that fails is at {place}"
     cost = f"about {change.microseconds:.1f} us of traffic to move the tensor there" if change.microseconds else ""
     return AuditFinding("suggestion", f"{change.text}: {result}", Severity.NOTE, cost)
 
@@ -130,22 +107,18 @@ class _Scene:
         captured = build_run(read_graph_report(run.captures[-1]).nodes)
         reader = SpecReader(report.chip)
         checked, _ = BufferCheck(captured, reader).check_all()
-        moments: dict[int, int] = {}
-        for one in checked:
-            if one.buffer.memory.is_l1:
-                moments[one.buffer.start] = sum(
-                    [each.bytes_per_bank for each in checked if _is_in_l1(each, one.buffer.start)]
-                )
-        return cls(run.calls, captured, checked, reader, max(moments, key=lambda time: moments[time], default=0))
+        starts = [one.buffer.start for one in checked if one.buffer.memory.is_l1]
+        held = {time: sum([one.bytes_per_bank for one in checked if _is_in_l1(one, time)]) for time in starts}
+        peak = max(starts, key=lambda time: held[time], default=0)
+        return cls(run.calls, captured, checked, reader, peak)
 
     def list_changes(self, failed: Mapping[str, Any] | None) -> Iterator[Change]:
         """Yield changes to try, the most promising first."""
-        time = self.peak if failed is None else self._time_of(failed["call"])
-        if failed is not None:
-            yield from self._vary_config(failed)
-        yield from self._free_earlier(time)
-        if failed is not None:
-            yield from self._vary_placement(failed, time)
+        if failed is None:
+            yield from (*self._free_earlier(self.peak), *self._move_others(self.peak))
+            return
+        time = self._time_of(failed["call"])
+        yield from (*self._vary_config(failed), *self._free_earlier(time), *self._vary_placement(failed, time))
         yield from self._move_others(time)
 
     def _time_of(self, number: int) -> int:
@@ -182,53 +155,29 @@ class _Scene:
         yield Change({number: {_PROGRAM: None}}, f"{name} without its program_config, so that ttnn chooses one")
 
     def _vary_placement(self, failed: Mapping[str, Any], time: int) -> Iterator[Change]:
-        """Yield other placements of what the call that fails makes."""
+        """Yield other placements of what the call that fails makes: those that `fit` proposes beside what L1 holds."""
         argument, wanted = _find_memory(failed)
-        spec = self._read_request(failed, wanted)
-        name = self._name(failed["call"])
-        tried = {str(wanted)}
-        planner = ReshardPlanner()
-        for memory in (*self._propose(spec, wanted, time), interleaved("l1"), interleaved("dram")):
-            if str(memory) in tried:
-                continue
-            tried.add(str(memory))
-            cost = _cost(planner, spec.get("spec"), memory)
-            change = self._in_line(failed["call"], {argument: describe_memory(memory)})
-            yield Change(change, f"{name} with {_name_memory(memory)}", cost)
-
-    def _read_request(self, failed: Mapping[str, Any], wanted: MemoryConfig | None) -> dict[str, Any]:
-        """Return the arguments of the spec of what the call makes, and the spec if it is valid; empty if not known."""
-        values = [*failed["args"], *failed["kwargs"].values()]
-        tensor = next((each["tensor"] for each in values if isinstance(each, dict) and "tensor" in each), None)
-        try:
-            if tensor is not None:
-                shape, dtype, layout = parse_shape(tensor[0]).logical, parse_dtype(tensor[1]), tensor[2]
-            else:
-                kwargs = failed["kwargs"]
-                sizes = kwargs.get("shape") or next(each for each in failed["args"] if isinstance(each, list))
-                shape, dtype = tuple(sizes), parse_dtype(kwargs.get("dtype") or "DataType.BFLOAT16")
-                layout = kwargs.get("layout") or "Layout.ROW_MAJOR"
-            known = {"shape": shape, "dtype": dtype, "page_layout": parse_ttnn(layout).value, "memory": wanted}
-        except (TilewrightError, StopIteration, TypeError):
-            return {}
-        try:
-            return {**known, "spec": TensorSpec(**known, chip=self.reader.chip)}
-        except TilewrightError:
-            return known
-
-    def _propose(self, known: dict[str, Any], wanted: MemoryConfig | None, time: int) -> Iterator[MemoryConfig]:
-        """Yield what `fit` proposes for the tensor beside what L1 holds, in its own number format."""
-        if not known or wanted is None:
-            return
+        known, source = _read_request(failed)
         held = sum([one.bytes_per_bank for one in self.checked if _is_in_l1(one, time)])
-        request = {name: value for name, value in known.items() if name != "spec"}
-        try:
-            answer = fit(request, self.reader.chip, circular_buffers=held)
-        except TilewrightError:
-            return
-        for option in answer.alternatives:
-            if option.spec.dtype == known["dtype"]:
-                yield option.spec.memory
+        proposed: list[MemoryConfig] = []
+        with suppress(TilewrightError):
+            if known and wanted is not None:
+                answer = fit({**known, "memory": wanted}, self.reader.chip, circular_buffers=held)
+                same = [option.spec for option in answer.alternatives if option.spec.dtype == known["dtype"]]
+                proposed = [spec.memory for spec in same]
+        for memory in (*proposed, interleaved("l1"), interleaved("dram")):
+            if memory != wanted:
+                change = self._in_line(failed["call"], {argument: describe_memory(memory)})
+                text = f"{self._name(failed['call'])} with {_name_memory(memory)}"
+                yield Change(change, text, self._cost({**known, "memory": source or wanted}, memory))
+
+    def _cost(self, known: dict[str, Any], memory: MemoryConfig) -> float | None:
+        """Return the predicted time to move a tensor, of which the arguments are known, to another memory."""
+        with suppress(TilewrightError, TypeError):
+            spec = TensorSpec(**{**known, "chip": self.reader.chip})
+            plan = ReshardPlanner().plan(spec, spec.with_memory(memory))
+            return None if plan is None else plan.cycles.microseconds
+        return None
 
     def _free_earlier(self, time: int) -> Iterator[Change]:
         """Yield tensors to free after their last use before a time, the largest first."""
@@ -248,15 +197,13 @@ class _Scene:
 
     def _move_others(self, time: int) -> Iterator[Change]:
         """Yield other placements of the tensors that L1 holds at a time, the largest first."""
-        planner = ReshardPlanner()
+        memory = interleaved("dram")
         for one in self._list_held(time):
             made = self._number_at(one.buffer.start)
-            if made is None:
-                continue
-            memory = interleaved("dram")
-            cost = _cost(planner, one.spec, memory)
-            text = f"{self._name(made)} with {_name_memory(memory)}"
-            yield Change(self._in_line(made, {_MEMORY: describe_memory(memory)}), text, cost)
+            if made is not None:
+                text = f"{self._name(made)} with {_name_memory(memory)}"
+                cost = None if one.spec is None else self._cost(one.spec.arguments(), memory)
+                yield Change(self._in_line(made, {_MEMORY: describe_memory(memory)}), text, cost)
 
     def _list_held(self, time: int) -> list[CheckedBuffer]:
         held = [one for one in self.checked if _is_in_l1(one, time) and one.buffer.start < time]
@@ -267,15 +214,20 @@ def _is_in_l1(one: CheckedBuffer, time: int) -> bool:
     return one.buffer.memory.is_l1 and one.buffer.allocation is not None and one.buffer.is_live(time)
 
 
-def _cost(planner: ReshardPlanner, spec: TensorSpec | None, memory: MemoryConfig) -> float | None:
-    """Return the predicted time to move a tensor to another memory, or None if it is not known."""
-    if spec is None:
-        return None
-    try:
-        plan = planner.plan(spec, spec.with_memory(memory))
-        return None if plan is None else plan.cycles.microseconds
-    except TilewrightError:
-        return None
+def _read_request(failed: Mapping[str, Any]) -> tuple[dict[str, Any], MemoryConfig | None]:
+    """Return shape, dtype and layout of what a call makes, empty if not known, and the memory of its first tensor."""
+    kwargs = failed["kwargs"]
+    values = [*failed["args"], *kwargs.values()]
+    with suppress(TilewrightError, StopIteration, TypeError):
+        tensor = next((each["tensor"] for each in values if isinstance(each, dict) and "tensor" in each), None)
+        if tensor is None:
+            sizes = kwargs.get("shape") or next(each for each in values if isinstance(each, list))
+            dtype, layout = kwargs.get("dtype") or "DataType.BFLOAT16", kwargs.get("layout") or "Layout.ROW_MAJOR"
+            tensor = [f"Shape({sizes})", dtype, layout, ""]
+        shape = parse_shape(tensor[0]).logical
+        known = {"shape": shape, "dtype": parse_dtype(tensor[1]), "page_layout": parse_ttnn(tensor[2]).value}
+        return known, parse_memory_config(tensor[3]) if tensor[3] else None
+    return {}, None
 
 
 def _find_memory(failed: Mapping[str, Any]) -> tuple[str, MemoryConfig | None]:
@@ -283,10 +235,9 @@ def _find_memory(failed: Mapping[str, Any]) -> tuple[str, MemoryConfig | None]:
     named = [(name, value) for name, value in failed["kwargs"].items()]
     for name, value in [*named, *((f"#{place}", value) for place, value in enumerate(failed["args"], 1))]:
         if isinstance(value, str) and value.startswith("MemoryConfig("):
-            try:
+            with suppress(TilewrightError):
                 return name, parse_memory_config(value)
-            except TilewrightError:
-                return name, None
+            return name, None
     return _MEMORY, None
 
 
