@@ -96,6 +96,14 @@ def test_a_suggestion_holds_when_it_is_written_into_the_program(name, change, te
     assert rehearse(script, record["machine"]).clean
 
 
+def test_a_tensor_that_is_used_after_it_was_freed_is_named(tmp_path):
+    script = tmp_path / "program.py"
+    script.write_text(HEAD + "ttnn.deallocate(x)\nttnn.relu(x)\n")
+    found = rehearse(script, "N150").findings[0]  # ttnn 0.81.1 ends the process
+    assert "after ttnn.relu at program.py:6" in found.message
+    assert found.reason == "one of its tensors had been deallocated before"
+
+
 def test_a_tensor_that_is_freed_too_late_is_named(tmp_path):
     script = tmp_path / "program.py"
     script.write_text(HEAD + LATE)

@@ -73,9 +73,7 @@ class MockMachine:
                     f"{chip.name} has {fact} {getattr(chip, fact)}, and the mock of a {board} has"
                     f" {getattr(usual, fact)}; only harvested lines and DRAM banks can differ"
                 )
-        machine = cls(chip.name, chip, board)
-        machine.harvesting  # noqa: B018  (more lines than there are cannot be switched off)
-        return machine
+        return cls(chip.name, chip, board)
 
     @property
     def devices(self) -> int:

@@ -20,7 +20,6 @@ from .machine import MockMachine
 from .stand_in import write_runtime_root
 
 GRACE = 5.0  # seconds for a program that is told to stop
-_VERSION_SECONDS = 60
 _INSTALL = "ttnn has wheels for Linux x86-64 with Python 3.10 or 3.12: pip install ttnn==0.81.1"
 _MARK = "TILEWRIGHT_REHEARSAL"
 _UNSET = ("TT_METAL_SLOW_DISPATCH_MODE", "TT_METAL_HOME", "TT_MESH_GRAPH_DESC_PATH", "TT_METAL_SIMULATOR")
@@ -61,9 +60,7 @@ def find_ttnn(python: str = sys.executable) -> Ttnn:
     cannot run /no/python: No such file or directory; name a Python that has ttnn with --python
     """
     try:
-        asked = subprocess.run(
-            [python, "-c", _FIND], capture_output=True, text=True, check=False, timeout=_VERSION_SECONDS
-        )
+        asked = subprocess.run([python, "-c", _FIND], capture_output=True, text=True, check=False, timeout=60)
     except OSError as problem:
         reason = f"cannot run {python}: {problem.strerror}; name a Python that has ttnn with --python"
         raise RehearsalError(reason) from None

@@ -126,7 +126,7 @@ class Recorder:
                 return function(operation, *args, **kwargs)
             called = name or str(operation.python_fully_qualified_name)
             number = len(self.calls)
-            self._log_call(called)
+            self._log_call(called, (operation, *args, *kwargs.values()))
             if called.rpartition(".")[2] in READING:
                 self.reads.append(self.calls[number])
             args = self._change(number, args, kwargs)
@@ -152,8 +152,9 @@ class Recorder:
 
         return call
 
-    def _log_call(self, name: str) -> None:
-        self.calls.append({"name": name, "stack": self._find_places()})
+    def _log_call(self, name: str, values: tuple[Any, ...]) -> None:
+        freed = any(getattr(each, "is_allocated", lambda: True)() is False for each in values)
+        self.calls.append({"name": name, "stack": self._find_places(), "freed": freed})
         if self.logs:
             with open(self.folder / f"{self.mode}.calls.jsonl", "a") as log:
                 log.write(json.dumps(self.calls[-1]) + "\n")
