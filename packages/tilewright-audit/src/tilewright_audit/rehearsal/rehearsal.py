@@ -260,13 +260,12 @@ def _explain_end(program: TtnnProgram, run: ProgramRun) -> Iterator[AuditFinding
         message = f"the program was stopped after {program.limit:g} s, {_describe_last(run)}"
         yield AuditFinding("program stopped", message, Severity.ERROR, "it did not end by itself", remedy)
     elif run.kind == "killed":
-        number = details["signal"]
-        why = _FATAL_SIGNALS.get(number, f"status {number}")
+        why = _FATAL_SIGNALS.get(details["signal"], f"status {details['signal']}")
         message = f"the process ended with {why}, {_describe_last(run)}"
-        remedy = "leave that call out of the rehearsal: a card may well do it"
-        yield AuditFinding(
-            "program stopped", message, Severity.ERROR, "ttnn's mock cannot do all that a card can", remedy
-        )
+        reason, remedy = "a mock cannot do all that a card can", "leave that call out of the rehearsal"
+        if run.calls and run.calls[-1].get("freed"):
+            reason, remedy = "one of its tensors had been deallocated before", "deallocate it after its last use"
+        yield AuditFinding("program stopped", message, Severity.ERROR, reason, remedy)
 
 
 def _describe_last(run: ProgramRun) -> str:
