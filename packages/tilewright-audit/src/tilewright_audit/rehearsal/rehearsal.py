@@ -125,7 +125,6 @@ def report_runs(program: TtnnProgram, machine: MockMachine, ttnn: Ttnn, runs: Se
             copy_addresses(path, other_path)
     audits = [_audit_run(run, machine) for run in runs]
     report = audits[0] or AuditReport(Path(program.target), REHEARSAL, machine.chip)
-    findings = [*report.findings]
     notes = [note for note in report.notes if note.kind != "scope"]
     other = audits[-1]
     if other is not None and last is not first and len(last.calls) >= len(first.calls):
@@ -135,10 +134,11 @@ def report_runs(program: TtnnProgram, machine: MockMachine, ttnn: Ttnn, runs: Se
         notes.append(scope_note("the run for the buffers of programs ended earlier: peaks may be without them"))
     end = list(_explain_end(program, first))
     failure = [finding for finding in end if finding.severity is not Severity.NOTE]
-    # ttnn itself checks for these, and says so where they are
-    findings = [finding for finding in findings if finding.kind not in ("failed call", "clash", "out of memory")]
+    # ttnn accepted what it ran: where the model differs, the model is in doubt, and not the program
+    doubts = [found for found in report.findings if found.kind not in ("failed call", "clash", "out of memory")]
     verdict = "fits" if first.captures else "nothing to rehearse: no device was opened"
     verdict = f"{verdict}, as far as it ran" if end and not failure else failure[0].message if failure else verdict
+    notes += [replace(finding, severity=Severity.NOTE) for finding in doubts]
     notes += [*(finding for finding in end if finding.severity is Severity.NOTE), *_note_rest(first)]
     peaks = [capture["peaks"]["peak_total"] for capture in last.details.get("captures", ())]
     facts = [
@@ -148,12 +148,11 @@ def report_runs(program: TtnnProgram, machine: MockMachine, ttnn: Ttnn, runs: Se
         ("peak of ttnn", f"{max(peaks)} bytes per core" if peaks else ""),
         ("not known", _UNKNOWN),
     ]
-    ranked = rank_findings([*failure, *findings])
     return replace(
         report,
         path=Path(program.target),
         kind=REHEARSAL,
-        findings=ranked,
+        findings=rank_findings(failure),
         notes=rank_findings(notes),
         facts=tuple([(name, value) for name, value in facts if value]),
     )
