@@ -423,8 +423,10 @@ class Replay:
     findings: list[AuditFinding] = field(default_factory=list)
 
 
-def replay_addresses(checked: Sequence[CheckedBuffer], chip: Chip) -> Replay:
+def replay_addresses(checked: Sequence[CheckedBuffer], chip: Chip, l1_small_size: int = 0) -> Replay:
     """Replay the allocations of a run on an empty `chip`, and compare the addresses with the recorded ones.
+
+    `checked` are its buffers, and `l1_small_size` the bytes at the top of L1 that were reserved.
 
     >>> replay_addresses([], Chip.named("wormhole_n150")).compared
     0
@@ -441,7 +443,7 @@ def replay_addresses(checked: Sequence[CheckedBuffer], chip: Chip) -> Replay:
     for index, begins in _order_events(checked):
         one = checked[index]
         buffer = one.buffer
-        allocator = allocators.setdefault(buffer.device, Allocator(chip))
+        allocator = allocators.setdefault(buffer.device, Allocator(chip, l1_small_size))
         if not begins:
             if index in blocks:
                 allocator.free(blocks.pop(index))

@@ -443,6 +443,17 @@ def candidate_chips(devices: Sequence[Mapping[str, Any]], boards: Sequence[str] 
     return sorted(chips, key=is_unlikely)
 
 
+def small_l1(devices: Sequence[Mapping[str, Any]]) -> int:
+    """Return the bytes at the top of L1 that the first of `devices` of a report reserves for small buffers.
+
+    >>> small_l1([{"worker_l1_size": 1499136, "address_at_first_l1_cb_buffer": 105824, "l1_bank_size": 1385120}])
+    8192
+    """
+    names = ("worker_l1_size", "address_at_first_l1_cb_buffer", "l1_bank_size")
+    end, base, bank = [as_integer(devices[0].get(name)) or 0 for name in names] if devices else (0, 0, 0)
+    return end - base - bank if base and 0 < end - base - bank < bank else 0
+
+
 def _ordered_names() -> list[str]:
     return sorted(chip_names(), key=lambda name: (not name.startswith("wormhole"), name != "blackhole_p150", name))
 

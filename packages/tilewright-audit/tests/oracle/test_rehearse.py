@@ -96,6 +96,14 @@ def test_a_suggestion_holds_when_it_is_written_into_the_program(name, change, te
     assert rehearse(script, record["machine"]).clean
 
 
+def test_memory_that_was_reserved_moves_the_addresses(tmp_path):
+    script = tmp_path / "program.py"
+    opened = HEAD.replace("device_id=0", "device_id=0, l1_small_size=32768, trace_region_size=1000000")
+    script.write_text(opened + "y = ttnn.add(x, x, memory_config=ttnn.L1_MEMORY_CONFIG)\n")
+    report = rehearse(script, "N150")
+    assert report.counts["addresses"] == report.counts["predicted_addresses"] == 2
+
+
 def test_a_tensor_that_is_used_after_it_was_freed_is_named(tmp_path):
     script = tmp_path / "program.py"
     script.write_text(HEAD + "ttnn.deallocate(x)\nttnn.relu(x)\n")
