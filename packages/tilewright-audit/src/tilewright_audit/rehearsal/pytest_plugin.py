@@ -16,6 +16,8 @@ import pytest
 if TYPE_CHECKING:
     from .recorder import Recorder
 
+_TITLE = "rehearsal"
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option to the `parser` of pytest."""
@@ -62,9 +64,6 @@ class Rehearsal:
         os.environ.pop("TT_METAL_SLOW_DISPATCH_MODE", None)
         self.recorder: Recorder = Recorder(stage.folder, "NORMAL", logs=False)
         self.recorder.watch_imports()
-        self.highest: tuple[int, str] = (0, "")
-        self.refused: list[tuple[str, str]] = []
-        self.unchecked = 0
 
     def pytest_report_header(self) -> str:
         """Return the line about the machine."""
@@ -78,27 +77,27 @@ class Rehearsal:
         self.recorder.forget()
         result = yield
         for capture in self.recorder.captures:
-            self.highest = max(self.highest, (capture["peaks"]["peak_total"], item.nodeid))
             (self.recorder.folder / capture["file"]).unlink(missing_ok=True)
-        self.unchecked += bool(self.recorder.unchecked)
         return result
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
-        """Explain the error of ttnn that ended the `call` of a test `item`; a check of values decides nothing."""
+        """Explain the error of ttnn that ended the `call` of a test `item`; a check of values decides nothing.
+
+        What the summary needs is in the report, which may be of another process.
+        """
         report: Any = yield
         problem = None if call.excinfo is None else call.excinfo.value
-        if problem is None or not report.failed:
-            return report
-        found = self._explain(problem)
+        found = self._explain(problem) if problem is not None and report.failed else None
+        unchecked = self.recorder.unchecked if report.when == "call" else 0
         if found is not None:
-            report.sections.append(("rehearsal", found))
-            self.refused.append((item.nodeid, found.partition("\n")[0]))
-        elif isinstance(problem, AssertionError) and self.recorder.reads:
+            report.sections.append((_TITLE, found))
+        elif report.failed and isinstance(problem, AssertionError) and self.recorder.reads:
             path, line = item.path, (item.location[1] or 0) + 1
-            report.outcome = "skipped"
+            report.outcome, unchecked = "skipped", 1
             report.longrepr = (str(path), line, "a rehearsal cannot check values: they are zeros")
-            self.unchecked += not self.recorder.unchecked
+        peaks = [capture["peaks"]["peak_total"] for capture in self.recorder.captures]
+        report.user_properties += [(_TITLE, (max(peaks, default=0), bool(unchecked)))]
         return report
 
     def _explain(self, problem: BaseException) -> str | None:
@@ -119,12 +118,16 @@ class Rehearsal:
         """Write on the `terminalreporter` what ttnn refused, and the highest peak."""
         write = terminalreporter.write_line
         terminalreporter.section(f"rehearsal on {self.machine.name}")
-        for name, message in self.refused:
-            write(f"{name}: {message}")
-        write(f"refused by ttnn: {len(self.refused)}; values not checked in {self.unchecked}")
-        size, name = self.highest
-        if size:
-            write(f"highest L1: {size} bytes per core in {name}, without dataflow buffers")
+        reports = [each for group in terminalreporter.stats.values() for each in group if hasattr(each, "sections")]
+        refused = [(each, text) for each in reports for title, text in each.sections if title == _TITLE]
+        measured = [(*value, each) for each in reports for title, value in each.user_properties if title == _TITLE]
+        for report, text in refused:
+            write(f"{report.nodeid}: {text.partition(chr(10))[0]}")
+        unchecked = {report.nodeid for _, is_unchecked, report in measured if is_unchecked}
+        write(f"refused by ttnn: {len(refused)}; values not checked in {len(unchecked)}")
+        size, _, highest = max(measured, key=lambda each: each[0], default=(0, False, None))
+        if size and highest is not None:
+            write(f"highest L1: {size} bytes per core in {highest.nodeid}, without dataflow buffers")
 
     def pytest_unconfigure(self) -> None:
         """Remove the folder of the machine."""
