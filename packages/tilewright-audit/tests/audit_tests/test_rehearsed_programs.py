@@ -140,6 +140,13 @@ def test_a_program_without_a_device(rehearsed, tmp_path):
     assert dict(report.facts)["verdict"] == "nothing to rehearse: no device was opened"
 
 
+def test_asking_whether_there_is_a_ttnn_changes_nothing(rehearsed, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONSAFEPATH", "1")
+    path = tmp_path / "asking.py"
+    _write(path, "import importlib.util\nassert importlib.util.find_spec('ttnn')\n" + HEAD)
+    assert rehearse(path, "N150").counts["calls"] == 1
+
+
 def test_a_module_is_rehearsed_as_python_runs_it(rehearsed, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     _write(tmp_path / "serve.py", HEAD)

@@ -312,25 +312,27 @@ def name_stack(stack: Sequence[Sequence[Any]]) -> str:
 
 
 class _ImportWatch(importlib.abc.MetaPathFinder):
-    """Runs an action after a module was imported, whoever imports it."""
+    """Runs an action after a module was imported, whoever imports it; others may only ask whether it is there."""
 
     def __init__(self, actions: dict[str, Callable[[ModuleType], None]]) -> None:
         self.actions = actions
+        self.asked: set[str] = set()  # of the other finders
 
     def find_spec(self, fullname: str, path: Any, target: Any = None) -> Any:
-        action = self.actions.pop(fullname, None)
-        if action is None:
+        if fullname not in self.actions or fullname in self.asked:
             return None
+        self.asked.add(fullname)
         spec = importlib.util.find_spec(fullname)
+        self.asked.discard(fullname)
         loader: Any = None if spec is None else spec.loader
         if loader is None:
-            self.actions[fullname] = action
             return None
         execute = loader.exec_module
 
         def execute_and_act(module: ModuleType) -> None:
             execute(module)
-            action(module)
+            if fullname in self.actions:
+                self.actions.pop(fullname)(module)
 
         loader.exec_module = execute_and_act
         return spec
@@ -380,14 +382,14 @@ def list_texts(error: BaseException) -> list[str]:
 
 def run_program(request: dict[str, Any], recorder: Recorder) -> dict[str, Any]:
     """Run the program of a `request` as Python would, and return what became of it."""
-    arguments = [request["program"], *request["arguments"]]
+    program, own = request["program"], os.path.dirname(os.path.abspath(__file__))
+    folder = os.getcwd() if request["is_module"] else str(Path(program).resolve().parent)
+    sys.argv, sys.path[:] = [program, *request["arguments"]], [folder, *[each for each in sys.path if each != own]]
     try:
         if request["is_module"]:
-            sys.argv, sys.path[0] = arguments, os.getcwd()
-            runpy.run_module(request["program"], run_name="__main__", alter_sys=True)
+            runpy.run_module(program, run_name="__main__", alter_sys=True)
         else:
-            sys.argv, sys.path[0] = arguments, str(Path(request["program"]).resolve().parent)
-            runpy.run_path(request["program"], run_name="__main__")
+            runpy.run_path(program, run_name="__main__")
         for thread in threading.enumerate():
             if thread is not threading.current_thread() and not thread.daemon:
                 thread.join()
