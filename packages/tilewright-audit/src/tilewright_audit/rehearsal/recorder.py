@@ -428,8 +428,7 @@ def main(path: str) -> None:
     os._exit = leave_early  # type: ignore[assignment]  # it does not return
     signal.signal(signal.SIGTERM, stop)
     recorder.watch_imports()
-    outcome = run_program(request, recorder)
-    recorder.finish(outcome)
+    recorder.finish(run_program(request, recorder))
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     leave(0)  # a device that is still open may end the process otherwise
