@@ -41,12 +41,12 @@ class MockMachine:
     def named(cls, name: str) -> MockMachine:
         """Return a machine by its `name`, such as N150, T3K or P150x4, or one with the chip of a TOML file.
 
-        >>> MockMachine.named("p150").board
-        'p150'
+        >>> MockMachine.named("p150").board, MockMachine.named("wormhole_n300").devices
+        ('p150', 2)
         """
         if name.lower().endswith(".toml") or os.sep in name:
             return cls.with_chip(Chip.read(name))
-        known = next((each for each in _GRIDS if each.lower() == name.lower()), None)
+        known = next((each for each in _GRIDS if each.lower() == name.lower().rpartition("_")[2]), None)
         if known is None:
             otherwise = f"use one of {', '.join(_GRIDS)}, or the TOML file of a chip"
             raise MemoryConfigError(f"no machine {name!r} to rehearse on; {suggest(name, _GRIDS, otherwise)}")
