@@ -3,6 +3,7 @@
 
 import re
 import subprocess
+import sys
 
 import pytest
 
@@ -77,6 +78,7 @@ def test_what_the_mock_cannot_be_is_refused(tmp_path, change, problem):
         MockMachine.named("N15O")
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="ttnn has wheels for Linux only, where sh is")
 def test_the_compiler_writes_what_was_asked_for(tmp_path):
     write_compiler(tmp_path)
     compiler = tmp_path / "compiler" / "bin" / COMPILER
