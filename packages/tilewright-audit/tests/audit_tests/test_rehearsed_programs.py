@@ -211,13 +211,15 @@ def test_pytest_runs_tests_on_the_mock(rehearsed, tmp_path):
         "def test_refused(device):\n    ttnn.empty([64, 64])\n"
         "def test_expected(device):\n    with pytest.raises(RuntimeError):\n        ttnn.empty([64, 64])\n"
         "def test_values(device):\n    assert ttnn.empty([32, 32]).to_list() == [1.0]\n"
+        "@pytest.mark.xfail(strict=True, reason='wrong values')\n"
+        "def test_wrong_values(device):\n    ttnn.empty([32, 32]).to_list()\n"
         "def test_wrong(device):\n    assert False\n"
     )
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tests), "--rehearse", "N150"]
     said = _run_pytest(command, tmp_path)
-    assert "2 failed, 2 passed, 1 skipped" in said
+    assert "2 failed, 2 passed, 2 skipped" in said
     assert "test_refused: test_program.py:10: ttnn.empty failed: A buffer of 16777216 B" in said
-    assert "refused by ttnn: 1; values not checked in 1" in said
+    assert "refused by ttnn: 1; values not checked in 2" in said
     assert "highest L1: 2048 bytes per core" in said
     assert not list(tmp_path.glob("tilewright-rehearsal-*"))
     assert "no machine 'N1'" in _run_pytest([*command[:-1], "N1"], tmp_path)
