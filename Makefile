@@ -64,7 +64,7 @@ pictures: ## draw the pictures of the documentation again, and run its notebooks
 $(LONG): $(VENV)/.installed
 	sh tools/long.sh $@
 
-oracle: .venv-oracle/.installed ## fuzz the ttnn dialect against the real ttnn wheel (Linux x86-64, Python 3.10 or 3.12), in .venv-oracle
+oracle: .venv-oracle/.installed ## fuzz the ttnn dialect and rehearse programs against the real ttnn wheel (Linux x86-64, Python 3.10 or 3.12), in .venv-oracle
 	sh tools/oracle.sh test
 
 # Needs no .venv: every environment is made anew, outside of this folder, and tests what was installed into it.
@@ -94,7 +94,7 @@ clean: ## remove what the other targets made
 $(BIN)/python:
 	@sh tools/install.sh venv
 
-.venv-oracle/.installed: $(LIBRARY)/pyproject.toml $(NATIVE) $(LIBRARY)/tests/oracle/stand_in_compiler.py
+.venv-oracle/.installed: $(LIBRARY)/pyproject.toml $(NATIVE) packages/tilewright-audit/pyproject.toml packages/tilewright-audit/src/tilewright_audit/rehearsal/stand_in.py
 	@sh tools/oracle.sh install
 
 $(VENV)/.package: $(PROJECTS) | $(BIN)/python

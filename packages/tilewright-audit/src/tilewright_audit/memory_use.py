@@ -76,14 +76,14 @@ class Moment:
         """
         return self.tensor_bytes + self.local_bytes
 
-    def describe(self, chip: Chip) -> str:
-        """Return how much of L1 is used of a `chip`.
+    def describe(self, chip: Chip, memory: BufferType = BufferType.L1) -> str:
+        """Return how much of a `memory`, L1 or DRAM, is used of a `chip`.
 
         >>> Moment(3, 8, "ttnn.add", 4096, 0).describe(Chip.named("wormhole_n150"))
         '4096 of 1393312 bytes per core (0 %)'
         """
-        bank = chip.bank_bytes("l1")
-        return f"{self.total} of {bank} bytes per core ({100 * self.total / bank:.0f} %)"
+        bank, what = chip.bank_bytes(memory), "core" if memory.is_l1 else "bank"
+        return f"{self.total} of {bank} bytes per {what} ({100 * self.total / bank:.0f} %)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +182,24 @@ class Timeline:
         }
 
 
+def build_dram_timeline(run: Run, checked: Sequence[CheckedBuffer]) -> Timeline:
+    """Return DRAM over the time of a `run` with its buffers `checked`, in bytes of a bank.
+
+    >>> from .run import build_run
+    >>> build_dram_timeline(build_run([]), []).peak is None
+    True
+    """
+    moments: list[Moment] = []
+    size = 0
+    for time, node, change, item in order_changes(run, checked, BufferType.DRAM):
+        if isinstance(item, CheckedBuffer):
+            size += change * item.bytes_per_bank
+            moments.append(Moment(time, node, run.name_call(time), size, 0))
+    peak = max(moments, key=lambda moment: moment.total, default=None)
+    shares = () if peak is None else tuple(_blame(run, checked, peak.time, BufferType.DRAM))
+    return Timeline(tuple(moments), Peaks(), peak, shares, {}, run.calls)
+
+
 def build_timeline(run: Run, checked: Sequence[CheckedBuffer], chip: Chip) -> Timeline:
     """Return L1 of `chip` over the time of a `run` with its buffers `checked`.
 
@@ -238,18 +256,18 @@ def _list_lives(run: Run, checked: Sequence[CheckedBuffer]) -> Iterator[Life]:
 
 
 def order_changes(
-    run: Run, checked: Sequence[CheckedBuffer]
+    run: Run, checked: Sequence[CheckedBuffer], memory: BufferType = BufferType.L1
 ) -> Iterator[tuple[int, int, int, CheckedBuffer | LocalBuffer]]:
-    """Yield (time, node, 1 or -1, what) for all of L1 that is allocated or freed, in order."""
+    """Yield (time, node, 1 or -1, what) for all of a memory that is allocated or freed, in order."""
     changes: list[tuple[int, int, int, CheckedBuffer | LocalBuffer]] = []
     for one in checked:
         buffer = one.buffer
-        if not buffer.memory.is_l1 or buffer.allocation is None:
+        if buffer.memory.is_l1 != memory.is_l1 or buffer.allocation is None:
             continue
         changes.append((buffer.start, buffer.number, 1, one))
         if buffer.end is not None and buffer.deallocation is not None:
             changes.append((buffer.end, buffer.deallocation.number, -1, one))
-    for local in run.local_buffers:
+    for local in run.local_buffers if memory.is_l1 else ():
         changes.append((local.start, local.number, 1, local))
         if local.end is not None:
             changes.append((local.end, run.nodes[local.end].number, -1, local))
@@ -282,12 +300,12 @@ def add_local(usage: Integers, local: LocalBuffer, change: int) -> None:
         usage[box.start.x : box.end.x + 1, box.start.y : box.end.y + 1] += size
 
 
-def _blame(run: Run, checked: Sequence[CheckedBuffer], time: int) -> list[Share]:
-    """Return the contents of L1 at a time, the largest first."""
+def _blame(run: Run, checked: Sequence[CheckedBuffer], time: int, memory: BufferType = BufferType.L1) -> list[Share]:
+    """Return the contents of a memory at a time, the largest first."""
     shares = []
     for one in checked:
         buffer = one.buffer
-        if buffer.memory.is_l1 and buffer.allocation is not None and buffer.is_live(time):
+        if buffer.memory.is_l1 == memory.is_l1 and buffer.allocation is not None and buffer.is_live(time):
             idle = buffer.last_use is not None and buffer.last_use < _start_of_call(run, time)
             label = one.label or str(buffer)
             cores = None if one.spec is None else frozenset(_cores_of(one.spec))
@@ -301,7 +319,7 @@ def _blame(run: Run, checked: Sequence[CheckedBuffer], time: int) -> list[Share]
             local.address,
             cores=None if local.cores is None else frozenset(local.cores.cores()),
         )
-        for local in run.local_buffers
+        for local in (run.local_buffers if memory.is_l1 else ())
         if local.start <= time and (local.end is None or time < local.end) and not local.in_tensor
     ]
     return sorted(shares, key=lambda share: (-share.bytes_per_core, share.node))
@@ -405,8 +423,10 @@ class Replay:
     findings: list[AuditFinding] = field(default_factory=list)
 
 
-def replay_addresses(checked: Sequence[CheckedBuffer], chip: Chip) -> Replay:
+def replay_addresses(checked: Sequence[CheckedBuffer], chip: Chip, l1_small_size: int = 0) -> Replay:
     """Replay the allocations of a run on an empty `chip`, and compare the addresses with the recorded ones.
+
+    `checked` are its buffers, and `l1_small_size` the bytes at the top of L1 that were reserved.
 
     >>> replay_addresses([], Chip.named("wormhole_n150")).compared
     0
@@ -423,7 +443,7 @@ def replay_addresses(checked: Sequence[CheckedBuffer], chip: Chip) -> Replay:
     for index, begins in _order_events(checked):
         one = checked[index]
         buffer = one.buffer
-        allocator = allocators.setdefault(buffer.device, Allocator(chip))
+        allocator = allocators.setdefault(buffer.device, Allocator(chip, l1_small_size))
         if not begins:
             if index in blocks:
                 allocator.free(blocks.pop(index))
@@ -617,7 +637,7 @@ def note_idle_tensors(run: Run, idle: Sequence[IdleTensor], timeline: Timeline) 
     for tensor in idle[:MAX_NOTES]:
         one, buffer = tensor.checked, tensor.checked.buffer
         freed = "is not freed" if buffer.end is None else f"is freed in {run.name_call(buffer.end)}"
-        after = "" if tensor.last_call is None else f" after {tensor.last_call.name} (node {tensor.last_call.number})"
+        after = "" if tensor.last_call is None else f" after {tensor.last_call} (node {tensor.last_call.number})"
         used, later = f"was last used{after} and {freed}", f"{count_of(tensor.idle_calls, 'call')} later"
         message, remedy = f"{buffer} ({one.label}) {used}, {later}", f"call ttnn.deallocate(tensor){after}"
         reason = f"it holds {format_bytes(one.bytes_per_bank)} of every bank of {buffer.memory} meanwhile"

@@ -12,12 +12,13 @@ from typing import Any
 from tilewright._text import count_of, format_bytes, format_table
 from tilewright.display import Drawable
 from tilewright.findings import Severity
-from tilewright.memory import Chip
+from tilewright.memory import BufferType, Chip
 
 from .findings import AuditFinding, rank_findings
-from .memory_use import Peaks, Timeline
+from .memory_use import Moment, Peaks, Timeline
 from .reshards import SeenReshard, group_moves
 
+REHEARSAL = "rehearsal"  # the kind of a report on a program that ran on a mock machine
 _MAX_SHARES = 8
 _MAX_FINDINGS = 100
 _MAX_RESHARDS = 5
@@ -53,20 +54,39 @@ class _Text:
             rest = count_of(len(report.findings) - _MAX_FINDINGS, "other finding")
             lines.append(f"and {rest}; --json has all of them")
         if report.is_run:
-            lines += [*self._format_memory(), *self._format_reshards()]
+            lines += [*self._format_l1(), *self._format_dram(), *self._format_reshards()]
         if report.notes and notes:
             lines.append("notes")
             for note in report.notes:
                 lines += self._format_finding("- ", note)
         return "\n".join(lines)
 
-    def _format_memory(self) -> list[str]:
-        """Return the peak of L1 with those to blame."""
-        report, timeline = self.report, self.report.timeline
-        if timeline.peak is None or report.chip is None:
+    def _format_l1(self) -> list[str]:
+        """Return the peak of L1 with those to blame, and the busiest core."""
+        timeline, chip = self.report.timeline, self.report.chip
+        if timeline.peak is None or chip is None:
             return ["L1: not used"]
-        where = f" in {timeline.peak.call}" if timeline.peak.call else ""
-        head = f"L1: at most {timeline.peak.describe(report.chip)},{where} (node {timeline.peak.node})"
+        lines = self._format_peak(timeline, timeline.peak, timeline.peak.describe(chip))
+        busiest = timeline.busiest_core
+        if busiest is not None:
+            core, mark = busiest
+            alike = sum([height == mark for height in timeline.cores.values()])
+            others = f", as on {count_of(alike - 1, 'other core')}" if alike > 1 else ""
+            lines += self._wrap(f"highest on core {core}: {mark} bytes{others}", "  ", "    ")
+        return lines
+
+    def _format_dram(self) -> list[str]:
+        """Return the peak of DRAM with those to blame, for a rehearsal, where it is asked whether a program fits."""
+        report = self.report
+        if report.kind != REHEARSAL or report.dram.peak is None or report.chip is None:
+            return []
+        peak = report.dram.peak
+        return self._format_peak(report.dram, peak, peak.describe(report.chip, BufferType.DRAM), "DRAM")
+
+    def _format_peak(self, timeline: Timeline, peak: Moment, used: str, memory: str = "L1") -> list[str]:
+        """Return the peak of a memory, as it is described, with those to blame."""
+        where = f" in {peak.call}" if peak.call else ""
+        head = f"{memory}: at most {used},{where} (node {peak.node})"
         rows = [("held by", "since", "cores", "bytes", "")]
         rows += [
             (share.label, share.call, share.cores_text, str(share.bytes_per_core), "idle" if share.idle else "")
@@ -77,12 +97,6 @@ class _Text:
             rest = timeline.shares[_MAX_SHARES:]
             total = format_bytes(sum([share.bytes_per_core for share in rest]))
             lines.append(f"  and {count_of(len(rest), 'other')}, {total}")
-        busiest = timeline.busiest_core
-        if busiest is not None:
-            core, mark = busiest
-            alike = sum([height == mark for height in timeline.cores.values()])
-            others = f", as on {count_of(alike - 1, 'other core')}" if alike > 1 else ""
-            lines += self._wrap(f"highest on core {core}: {mark} bytes{others}", "  ", "    ")
         return lines
 
     def _format_reshards(self) -> list[str]:
@@ -146,7 +160,8 @@ class AuditReport(Drawable):
     """The result of an audit: `findings`, the worst first, `notes`, and the memory of the run over time.
 
     `counts` are the numbers of compared calls, buffers, tensors, pages, and addresses that the allocator predicts;
-    `facts` are lines of names and values about the whole file. The chip is None where none was needed.
+    `facts` are lines of names and values about the whole file, and `dram` is DRAM over time, in bytes of a bank. The
+    chip is None where none was needed.
 
     >>> report = AuditReport(Path("report.json"), "graph report", Chip.named("wormhole_n150"))
     >>> report.clean, report.exit_status
@@ -162,6 +177,7 @@ class AuditReport(Drawable):
     reshards: tuple[SeenReshard, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict, hash=False)
     facts: tuple[tuple[str, str], ...] = ()
+    dram: Timeline = _NO_TIMELINE
 
     @classmethod
     def of(
@@ -269,6 +285,7 @@ class AuditReport(Drawable):
             "notes": [note.to_json() for note in self.notes],
             "peaks": self.peaks.to_json(),
             "timeline": self.timeline.to_json(),
+            "dram": self.dram.to_json(),
             "reshards": [move.to_json() for move in self.reshards],
         }
 

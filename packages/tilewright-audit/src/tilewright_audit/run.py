@@ -31,7 +31,7 @@ KNOWN_FIELDS = {
         **dict.fromkeys(("buffer", "buffer_allocate", "buffer_deallocate"), _PLACED),
         "tensor": "address buffer_type device_id device_tensors dtype layout memory_config shape size storage_type"
         " tensor_id",
-        "function_start": "inputs name program_cache_hit program_factory_index program_factory_type",
+        "function_start": "call inputs name place program_cache_hit program_factory_index program_factory_type",
         "function_end": "aborted name",
         "circular_buffer_deallocate_all": "device_id",
         "capture_start": "",
@@ -48,14 +48,17 @@ KNOWN_FIELDS = {
 class Call:
     """A call at the outermost level, such as ttnn.add, from the time `start` to the time `end`.
 
-    >>> Call(4, "ttnn.add", 2, 9).name
-    'ttnn.add'
+    `place` is the line of the program that makes it, where that was recorded.
+
+    >>> print(Call(4, "ttnn.add", 2, 9, "model.py:7"))
+    ttnn.add at model.py:7
     """
 
     number: int  # of its first node
     name: str
     start: int
     end: int
+    place: str = ""
 
     @property
     def frees(self) -> bool:
@@ -65,6 +68,9 @@ class Call:
         True
         """
         return self.name.endswith("deallocate")
+
+    def __str__(self) -> str:
+        return f"{self.name} at {self.place}" if self.place else self.name
 
 
 @dataclass(slots=True)
@@ -205,13 +211,13 @@ class Run:
         return self.calls[position - 1] if position else None
 
     def name_call(self, time: int) -> str:
-        """Return the name of the call at a `time`, or nothing before the first.
+        """Return the name of the call at a `time`, with its place, or nothing before the first.
 
         >>> Run((), (), (), ()).name_call(0)
         ''
         """
         call = self.call_at(time)
-        return "" if call is None else call.name
+        return "" if call is None else str(call)
 
 
 def build_run(nodes: Iterable[ReportNode]) -> Run:
@@ -282,7 +288,7 @@ class _RunBuilder:
             self.open_locals = []
 
     def _close_call(self, node: ReportNode, start: int, end: int) -> None:
-        self.calls.append(Call(node.number, node.text("name"), start, end))
+        self.calls.append(Call(node.number, node.text("name"), start, end, node.text("place")))
 
     def _add_earlier_buffer(self, node: ReportNode) -> None:
         """Add a buffer that no node allocates: it was there before the capture."""
@@ -435,6 +441,17 @@ def candidate_chips(devices: Sequence[Mapping[str, Any]], boards: Sequence[str] 
         return card not in boards if count == 1 else card != _CARDS.get(name_machine(chip, count), card)
 
     return sorted(chips, key=is_unlikely)
+
+
+def small_l1(devices: Sequence[Mapping[str, Any]]) -> int:
+    """Return the bytes at the top of L1 that the first of `devices` of a report reserves for small buffers.
+
+    >>> small_l1([{"worker_l1_size": 1499136, "address_at_first_l1_cb_buffer": 105824, "l1_bank_size": 1385120}])
+    8192
+    """
+    names = ("worker_l1_size", "address_at_first_l1_cb_buffer", "l1_bank_size")
+    end, base, bank = [as_integer(devices[0].get(name)) or 0 for name in names] if devices else (0, 0, 0)
+    return end - base - bank if base and 0 < end - base - bank < bank else 0
 
 
 def _ordered_names() -> list[str]:

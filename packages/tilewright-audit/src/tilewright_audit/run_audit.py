@@ -19,6 +19,7 @@ from .database import find_failures, read_run
 from .findings import AuditFinding, rank_findings, scope_note
 from .graph_report import GraphReport, PageBatch, read_graph_report
 from .memory_use import (
+    build_dram_timeline,
     build_timeline,
     find_clashes,
     find_idle_tensors,
@@ -29,7 +30,7 @@ from .memory_use import (
 from .pages import PageCheck, check_call, check_database
 from .report import AuditReport
 from .reshards import find_reshards, note_reshards, output_nodes
-from .run import KNOWN_FIELDS, Run, build_run, candidate_chips, name_machine
+from .run import KNOWN_FIELDS, Run, build_run, candidate_chips, name_machine, small_l1
 
 _SAMPLE = 200  # buffers that decide between chips
 
@@ -46,7 +47,8 @@ def audit_graph(path: Path, chip: Chip | None = None) -> AuditReport:
     """
     report = read_graph_report(path)
     run = build_run(report.nodes)
-    result = _RunAudit(run, chip, candidate_chips(report.devices, report.boards, count_devices(report)))
+    chips = candidate_chips(report.devices, report.boards, count_devices(report))
+    result = _RunAudit(run, chip, chips, small_l1(report.devices))
     result.notes += _note_unread(report)
     result.facts += _describe_mesh(report, result)
     result.check_pages(report)
@@ -83,7 +85,7 @@ def audit_database(path: Path, chip: Chip | None = None) -> AuditReport:
 class _RunAudit:
     """The audit of a run on a chip, as far as it goes without pages and lists."""
 
-    def __init__(self, run: Run, requested: Chip | None, candidates: Sequence[Chip]) -> None:
+    def __init__(self, run: Run, requested: Chip | None, candidates: Sequence[Chip], small: int = 0) -> None:
         chip = _select_chip(run, candidates) if requested is None else requested
         self.run, self.chip, self.reader = run, chip, SpecReader(chip)
         self.checked, self.findings = BufferCheck(run, self.reader).check_all()
@@ -94,7 +96,7 @@ class _RunAudit:
         self.pages = 0
         self.findings += _find_aborted(run)
         self.findings += find_overlaps(self.checked, chip)
-        self.replay = replay_addresses(self.checked, chip)
+        self.replay = replay_addresses(self.checked, chip, small)
         self.devices = run.on_each_device()
         for part in self.devices.values() or [run]:
             self.findings += find_clashes(part, self.checked, chip, self.replay.predicted)
@@ -148,7 +150,8 @@ class _RunAudit:
         addresses = "1 address" if counts["addresses"] == 1 else f"{counts['addresses']} addresses"
         matched = f"{counts['predicted_addresses']} of them as predicted"
         facts = (*self.facts, ("compared", f"{compared}, {addresses}, {matched}"))
-        return AuditReport.of(path, kind, self.chip, findings, counts, facts, self.timeline, self.reshards)
+        report = AuditReport.of(path, kind, self.chip, findings, counts, facts, self.timeline, self.reshards)
+        return replace(report, dram=build_dram_timeline(self.run, self.checked))
 
     def _list_notes(self) -> Iterator[AuditFinding]:
         idle = find_idle_tensors(self.run, self.checked)

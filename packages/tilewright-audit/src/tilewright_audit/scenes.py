@@ -27,7 +27,7 @@ from tilewright.views import (
 
 from .findings import AuditFinding
 from .memory_use import Life, Share, Timeline
-from .report import AuditReport, shorten
+from .report import REHEARSAL, AuditReport, shorten
 from .reshards import group_moves
 
 if TYPE_CHECKING:
@@ -58,6 +58,8 @@ def audit_scene(
     timeline = report.timeline
     if report.chip is not None and timeline.peak is not None:
         panels = [_chip_grid(timeline, report.chip), _usage_grid(timeline, side), *_life_tracks(timeline)]
+    if report.kind == REHEARSAL and report.dram.peak is not None:
+        panels.append(_usage_grid(report.dram, side, "DRAM", "bank"))
     return Scene(
         title or report.title,
         tuple(panels),
@@ -130,8 +132,8 @@ def _name_shares(shares: Sequence[Share]) -> str:
     return "\n".join(["", *names, *more])
 
 
-def _usage_grid(timeline: Timeline, side: int) -> Grid:
-    """Return the most bytes per core in each call, of tensors and of the buffers of programs.
+def _usage_grid(timeline: Timeline, side: int, memory: str = "L1", part: str = "core") -> Grid:
+    """Return the most bytes per core, or bank, of a memory in each call, of tensors and of the buffers of programs.
 
     Calls in a row share a column if there are too many.
     """
@@ -156,15 +158,13 @@ def _usage_grid(timeline: Timeline, side: int) -> Grid:
         3,
         columns,
         (
-            Field("KiB per core", tuple([_kibibytes(size) for size in chain(*rows)]), "heat"),
+            Field(f"KiB per {part}", tuple([_kibibytes(size) for size in chain(*rows)]), "heat"),
             Field("bytes", tuple(chain(*rows))),
             Field("call", tuple(names * 3)),
         ),
-        title="L1 over the calls: the most in each"
-        if group == 1
-        else f"L1 over the calls: the most in each {group} calls",
-        color="KiB per core",
-        label="KiB per core",
+        title=f"{memory} over the calls: the most in each" + (f" {group} calls" if group > 1 else ""),
+        color=f"KiB per {part}",
+        label=f"KiB per {part}",
         row_names=("total", "tensors", "buffers"),
         column_names=tuple([str(k * group) for k in range(columns)]),
         column_axis="call",

@@ -14,7 +14,7 @@ import tilewright_audit
 
 SOURCES = Path(tilewright_audit.__file__).parent
 LIBRARY = Path(tw.__file__).parent
-BASE = {"tilewright._files", "tilewright._json", "tilewright._text"}
+BASE = {"tilewright._files", "tilewright._json", "tilewright._lazy", "tilewright._text"}
 """Private modules of the lowest layer, which companions of the same version share."""
 
 

@@ -138,6 +138,7 @@ VERBS = {
     "reshard": "Plan a move between memories: traffic, kernels, time.",
     "audit": "Check reports of real runs: placements, memory, overlaps.",
     "conflicts": "Count bank conflicts of shared memory; find a remedy.",
+    "rehearse": "Run a ttnn program on a mock card: memory, errors.",
     "translate": "Translate a layout between CuTe, XLA, Triton, MLIR ...",
     "show": "Draw layouts, tensors and memory as text, SVG or HTML.",
     "explore": "Open the explorer, an interactive page for placements.",
@@ -148,7 +149,7 @@ VERBS = {
 }
 """Every verb with its line in --help; the module of that name, or a companion, defines its `command`."""
 
-COMPANIONS = {"audit": "audit", "run": "mojo"}
+COMPANIONS = {"audit": "audit", "rehearse": "audit", "run": "mojo"}
 """Verbs of companions, and the extra of tilewright that installs each."""
 
 
