@@ -37,7 +37,7 @@ BUDGET = {
         "views": (4700, 18),
     },
     "tilewright_audit": {
-        "(modules)": (4080, 16),
+        "(modules)": (4070, 16),
         "rehearsal": (1160, 9),
     },
     "tilewright_gpu": {
