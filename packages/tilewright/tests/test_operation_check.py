@@ -288,7 +288,7 @@ def test_requests_are_those_of_the_plan(device, tmp_path):
     for trace in (wrong, tmp_path / "trace.json"):
         (tmp_path / "trace.json").write_text(json.dumps(wrong))
         found = failure(run, source.to_device(device), target, trace=trace)
-        assert "the requests of the NoC are not those of the plan" in found
+        assert "the requests of the NoC are not the plan" in found
         assert found == failure(lambda x, trace=trace: (run(x), trace), source.to_device(device), target)
     with pytest.raises(MemoryConfigError, match="2 inputs and 1 result"):
         check_operation(lambda a, b: run(a), [source.to_device(device)] * 2, target, trace=wrong)

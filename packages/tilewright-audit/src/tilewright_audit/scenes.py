@@ -198,7 +198,7 @@ def _life_tracks(timeline: Timeline) -> list[Tracks]:
     spans = []
     for track, life in enumerate(lives):
         begin = position(life.start)
-        end = last if life.end is None else max(begin + 1, position(life.end) + (life.kind != "tensor"))
+        end = last if life.end is None else max(begin + 1, position(life.end))
         used = end if life.last_use is None else min(end, position(life.last_use) + 1)
         freed = "not freed" if life.end is None else f"freed in call {position(life.end)}"
         note = f"{life.label}\n{life.bytes_per_core} bytes per core\nmade in call {begin}, {freed}"

@@ -49,7 +49,7 @@ def test_operations_are_checked_with_their_requests(name):
     checked = check_operation(lambda x: (x.to_device(x.device, target.memory), events), before, target)
     assert checked.requests >= kernel["reads"]
     assert not checked.unchecked
-    with pytest.raises(AssertionError, match="the requests of the NoC are not those of the plan"):
+    with pytest.raises(AssertionError, match="the requests of the NoC are not the plan"):
         check_operation(lambda x: x.to_device(x.device, target.memory), before, target, trace=events[:2] + events[3:])
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tilewright.views import scene_of
 from tilewright_audit.rehearsal.machine import MockMachine
 from tilewright_audit.rehearsal.process import ProgramRun, Ttnn
 from tilewright_audit.rehearsal.rehearsal import TtnnProgram, report_runs
@@ -81,3 +82,12 @@ def test_a_page_of_a_rehearsal_has_the_timeline(tmp_path):
     assert "mesh_mlp.py:13" in text
     assert text.count("<figure>") == 4
     assert "DRAM over the calls" in text
+
+
+def test_the_buffers_of_a_call_are_drawn_in_that_call_alone(tmp_path):
+    path = next(path for path in RECORDS if path.name.startswith("N150.buffers_clash"))
+    _, report, _ = report_record(path, tmp_path)
+    tracks = next(panel for panel in scene_of(report).panels if panel.title.startswith("what is in L1"))
+    spans = {(span.start, span.end) for span in tracks.spans}
+    assert {(3, 4), (4, 5)} <= spans
+    assert (3, 5) not in spans

@@ -192,5 +192,5 @@ def _check_requests(trace: Any, given: list[Any], wanted: list[TensorSpec]) -> i
             path.write_text(json.dumps(trace))
         report = audit_noc_trace(path, unwrap(given[0]).spec.with_chip(wanted[0].chip), wanted[0])
     if not report.clean:
-        raise AssertionError(f"the requests of the NoC are not those of the plan: {report.findings[0]}")
+        raise AssertionError(f"the requests of the NoC are not the plan's: {report.findings[0]}")
     return sum([report.counts.get(name, 0) for name in ("reads", "writes")])

@@ -312,7 +312,7 @@ def name_stack(stack: Sequence[Sequence[Any]]) -> str:
 
 
 class _ImportWatch(importlib.abc.MetaPathFinder):
-    """Runs an action after a module was imported, whoever imports it; others may only ask whether it is there."""
+    """Runs an action after any import of a module; others may only ask whether it is there."""
 
     def __init__(self, actions: dict[str, Callable[[ModuleType], None]]) -> None:
         self.actions = actions

@@ -224,8 +224,8 @@ def _list_allocations(nodes: Sequence[dict[str, Any]]) -> Iterator[tuple[tuple[A
 def describe_place(stack: Sequence[Sequence[Any]]) -> str:
     """Return where a call is in the program, from the `stack` of its files and lines, the innermost first.
 
-    >>> describe_place([["/work/model.py", 7], ["/work/model.py", 30]])
-    'model.py:7'
+    >>> describe_place([["models/mlp.py", 7], ["models/mlp.py", 30]])
+    'mlp.py:7'
     """
     return f"{Path(stack[0][0]).name}:{stack[0][1]}" if stack else ""
 

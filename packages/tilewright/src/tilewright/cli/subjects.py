@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..memory import DeviceLike, TensorSpec
 
 _SHAPE = re.compile(r"\s*(?:\[[0-9,x ]*\]|\(\s*\)|\(?[0-9]+(?:\s*[x×,]\s*[0-9]+)*\)?)\s*(?::\s*[a-z_]+\s*=|\Z)")
-_TEXT = re.compile(r"[<\[({]|\S\s+\S|KERNEL_COMPILE_TIME_ARGS=")  # brackets, several words, or those of a kernel
+_TEXT = re.compile(r"[<\[({]|\S\s+\S|KERNEL_COMPILE_TIME_ARGS=")  # brackets, several words, or a kernel's words
 _SNIFFED = 4096  # bytes of a file, in which a text has no zero
 _MAX_NAMES = 12  # of a file's tensors that an error lists
 _URL = re.compile(r"\s*[a-zA-Z][a-zA-Z0-9+.-]*://")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`explain_difference`: why two tensors differ: the simplest explanation that holds for all of their elements.
 
-The values of one side are made those of the other by a relation: none, rounding to a format, a constant, a factor.
+A relation turns the values of A into the values of B: none, rounding to a format, a constant, a factor.
 Under each relation, the elements may be in another order, padded, cropped, repeated or shifted. What no check of all
 elements confirms is not said; "unrelated" is an answer.
 """
@@ -102,7 +102,7 @@ Steps: TypeAlias = tuple[str, Array]
 
 @dataclass(frozen=True)
 class Relation:
-    """Values of A made those of B: the `kind`, the `words`, both arrays, and how far equal elements may be `apart`."""
+    """Values of A as values of B: the `kind`, the `words`, both arrays, and how far `apart` equal ones may be."""
 
     kind: str
     words: str

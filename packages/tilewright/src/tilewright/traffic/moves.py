@@ -141,7 +141,7 @@ def page_moves(
     """Return where every page of `source` is, and where it is in `target`, for buffers at two base addresses.
 
     Rows with pages of different widths are `cut` at the edges of both ("pages"), or into units of the greatest common
-    divisor of both widths ("units"). Cut at the edges of both and every so many bytes, all rows end with their data.
+    divisor of both widths ("units"). If it is a number, also at its multiples, and rows end with their data.
 
     >>> from tilewright import width_sharded
     >>> rows = TensorSpec((1, 7), "int32", memory=width_sharded((2, 1), (1, 4)), chip="n150")
