@@ -32,7 +32,7 @@ void scalars_of(int k, int64_t count, const uint8_t *src, Side from, uint8_t *ds
 }
 
 // The elements that no register is filled with, one by one.
-void scalars(int size, int k, int64_t count, const uint8_t *src, Side from, uint8_t *dst, Side to) {
+TW_APART void scalars(int size, int k, int64_t count, const uint8_t *src, Side from, uint8_t *dst, Side to) {
     switch (size) {
         case 1: return scalars_of<1>(k, count, src, from, dst, to);
         case 2: return scalars_of<2>(k, count, src, from, dst, to);
@@ -139,14 +139,14 @@ int64_t split_vectors(const Shuffles<k> &, int64_t, const uint8_t *, uint8_t *co
 
 // Joins `bytes` of each channel at the address given.
 template <int k>
-void join_at(int size, const Shuffles<k> &s, int64_t bytes, const uint8_t *src, int64_t apart, uint8_t *dst) {
+TW_APART void join_at(int size, const Shuffles<k> &s, int64_t bytes, const uint8_t *src, int64_t apart, uint8_t *dst) {
     int64_t done = join_vectors<k>(s, bytes, src, apart, dst);
     scalars(size, k, (bytes - done) / size, src + done, {apart, size}, dst + done * k, {size, k * size});
 }
 
 // Splits into `bytes` of each channel, channel c at to[c].
 template <int k>
-void split_at(int size, const Shuffles<k> &s, int64_t bytes, const uint8_t *src, uint8_t *const *to) {
+TW_APART void split_at(int size, const Shuffles<k> &s, int64_t bytes, const uint8_t *src, uint8_t *const *to) {
     int64_t done = split_vectors<k>(s, bytes, src, to);
     for (int c = 0; c < k; ++c) {
         scalars(size, 1, (bytes - done) / size, src + done * k + c * size, {0, k * size}, to[c] + done, {0, size});

@@ -33,7 +33,7 @@ TW_INLINE void write(uint8_t *p, T x) {
 }
 
 template <class From, class To>
-void one_loop(const uint8_t *TW_RESTRICT src, uint8_t *TW_RESTRICT dst, size_t count) {
+TW_APART void one_loop(const uint8_t *TW_RESTRICT src, uint8_t *TW_RESTRICT dst, size_t count) {
     size_t i = 0;
 #if defined(__F16C__) && defined(__AVX2__)
     // The instructions keep what a NaN carries; ours is always the same one.

@@ -33,9 +33,8 @@ TW_INLINE __m512i magnitude(__m512i x) {
 }
 
 // Stores a line of codes past the caches where that is possible.
-template <bool streamed>
-TW_INLINE void put(uint8_t *p, __m512i v) {
-    if constexpr (streamed) {
+TW_INLINE void put(uint8_t *p, __m512i v, bool streamed) {
+    if (streamed) {
         _mm512_stream_si512(reinterpret_cast<__m512i *>(p), v);
     } else {
         _mm512_storeu_si512(p, v);
@@ -92,8 +91,8 @@ TW_INLINE void codes_by_floats(const __m512i *values, __m512i e, __m512i *bytes)
 }
 
 // Packs 8 or 16 blocks at once.
-template <int n, int bits, bool five, class From, bool streamed>
-TW_INLINE void pack_some(const uint8_t *values, int64_t step, uint8_t *codes, uint8_t *scales) {
+template <int n, int bits, bool five, class From>
+TW_INLINE void pack_some(const uint8_t *values, int64_t step, uint8_t *codes, uint8_t *scales, bool streamed) {
     constexpr int m = bits - 1;
     __m512i x[n], a[n];
     for (int i = 0; i < n; ++i) {
@@ -123,7 +122,7 @@ TW_INLINE void pack_some(const uint8_t *values, int64_t step, uint8_t *codes, ui
         bytes[i] = _mm512_ternarylogic_epi32(q, sign, _mm512_set1_epi8(static_cast<char>(1 << m)), 0xf8);
     }
     if constexpr (bits == 8) {
-        for (int i = 0; i < n / 4; ++i) put<streamed>(codes + 64 * i, bytes[i]);
+        for (int i = 0; i < n / 4; ++i) put(codes + 64 * i, bytes[i], streamed);
         return;
     }
     // Neighbouring codes become one byte, twice for 2 bits.
@@ -133,7 +132,7 @@ TW_INLINE void pack_some(const uint8_t *values, int64_t step, uint8_t *codes, ui
         __m256i low = _mm512_cvtepi16_epi8(_mm512_maddubs_epi16(bytes[2 * i], weights));
         __m256i high = _mm512_cvtepi16_epi8(_mm512_maddubs_epi16(bytes[2 * i + 1], weights));
         pairs[i] = _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
-        if constexpr (bits == 4) put<streamed>(codes + 64 * i, pairs[i]);
+        if constexpr (bits == 4) put(codes + 64 * i, pairs[i], streamed);
     }
     if constexpr (bits == 2) {
         for (int i = 0; i < n / 8; ++i) {
@@ -143,9 +142,9 @@ TW_INLINE void pack_some(const uint8_t *values, int64_t step, uint8_t *codes, ui
     }
 }
 
-template <int bits, bool five, class From, bool streamed>
-TW_INLINE void pack_eight(const uint8_t *values, int64_t step, uint8_t *codes, uint8_t *scales) {
-    pack_some<8, bits, five, From, streamed>(values, step, codes, scales);
+template <int bits, bool five, class From>
+TW_INLINE void pack_eight(const uint8_t *values, int64_t step, uint8_t *codes, uint8_t *scales, bool streamed) {
+    pack_some<8, bits, five, From>(values, step, codes, scales, streamed);
 }
 
 #elif defined(__AVX2__)
@@ -225,8 +224,8 @@ TW_INLINE __m256i paired(__m256i a, __m256i b, int weight) {
     return _mm256_permute4x64_epi64(both, 0xd8);
 }
 
-template <int bits, bool five, class From, bool streamed>
-TW_INLINE void pack_eight(const uint8_t *values, int64_t step, uint8_t *codes, uint8_t *scales) {
+template <int bits, bool five, class From>
+TW_INLINE void pack_eight(const uint8_t *values, int64_t step, uint8_t *codes, uint8_t *scales, bool streamed) {
     constexpr int m = bits - 1;
     __m256i bytes[4];
     codes_of_four<bits, five, From>(values, step, bytes, scales);
@@ -243,7 +242,7 @@ TW_INLINE void pack_eight(const uint8_t *values, int64_t step, uint8_t *codes, u
     }
     if constexpr (bits == 2) bytes[0] = paired(bytes[0], bytes[1], 16);
     for (int i = 0; i < bits / 2; ++i) {
-        if constexpr (streamed && bits > 2) {  // of 2 bits, it is half a line
+        if (streamed && bits > 2) {  // of 2 bits, it is half a line
             stream(codes + 32 * i, {bytes[i]});
         } else {
             store(codes + 32 * i, {bytes[i]});
@@ -294,39 +293,39 @@ void pack_one(const uint8_t *values, uint8_t *codes, uint8_t *scale) {
     }
 }
 
-template <int bits, bool five, class From, bool streamed>
-void pack_repeated(const Packing &p, const uint8_t *values, uint8_t *codes, uint8_t *scales) {
+template <int bits, bool five, class From>
+void pack_from(const Packing &p, const uint8_t *values, uint8_t *codes, uint8_t *scales) {
+    [[maybe_unused]] const bool streamed = streams_lines(p, codes);
+    const bool widens = p.type == TW_F16;  // first, a few blocks at a time
     const Mode blocks = p.mode[0], again = p.rank > 1 ? p.mode[1] : Mode{1, 0, 0, 0};
     const Mode *outer = p.mode + (p.rank > 1 ? 2 : 1);
     for_each_at(outer, p.rank - static_cast<int>(outer - p.mode), values, codes, scales, [&](auto v, auto c, auto s) {
+        alignas(64) uint8_t wide[8 * line];
+        // Calls pack(values, step, codes, scales) for `count` blocks from block i on, in each repeat.
+        const auto repeat = [&](int64_t i, int64_t count, auto pack) {
+            for (int64_t r = 0; r < again.extent; ++r) {
+                const uint8_t *from = v + r * again.src + i * blocks.src;
+                if (widens) widen_halves(from, blocks.src, count, wide);
+                pack(widens ? wide : from, widens ? line : blocks.src, c + r * again.dst + i * bits * 2, s + r * again.aux + i);
+            }
+        };
         int64_t i = 0;
 #if defined(__AVX2__)
         for (; i + 8 <= blocks.extent; i += 8) {
-            for (int64_t r = 0; r < again.extent; ++r) {
-                pack_eight<bits, five, From, streamed>(v + r * again.src + i * blocks.src, blocks.src,
-                                                       c + r * again.dst + i * bits * 2, s + r * again.aux + i);
-            }
+            repeat(i, 8, [&](auto from, int64_t step, auto to, auto scale) {
+                pack_eight<bits, five, From>(from, step, to, scale, streamed);
+            });
         }
 #endif
         for (; i < blocks.extent; ++i) {
-            for (int64_t r = 0; r < again.extent; ++r) {
-                pack_one<bits, five, From>(v + r * again.src + i * blocks.src, c + r * again.dst + i * bits * 2,
-                                           s + r * again.aux + i);
-            }
+            repeat(i, 1, [](auto from, int64_t, auto to, auto scale) { pack_one<bits, five, From>(from, to, scale); });
         }
     });
-}
-
-template <int bits, bool five, class From>
-void pack_from(const Packing &p, const uint8_t *values, uint8_t *codes, uint8_t *scales) {
-    if (streams_lines(p, codes)) return pack_repeated<bits, five, From, true>(p, values, codes, scales);
-    pack_repeated<bits, five, From, false>(p, values, codes, scales);
 }
 
 template <int bits, bool five>
 void pack_any(const Packing &p, const uint8_t *values, uint8_t *codes, uint8_t *scales) {
     if (p.type == TW_BF16) return pack_from<bits, five, Brain>(p, values, codes, scales);
-    if (p.type == TW_F16) return pack_from<bits, five, Half>(p, values, codes, scales);
     return pack_from<bits, five, float>(p, values, codes, scales);
 }
 

@@ -32,7 +32,7 @@ struct Pieces {
 template <int bits, class Bytes, class Put>
 TW_INLINE void join_pieces(Bytes bytes, Put put) {
     constexpr int joined = lines_joined<bits>, made = lines_made<bits>;
-#if defined(__GNUC__)
+#if defined(__GNUC__) && (defined(__AVX2__) || !defined(__x86_64__))
 #  pragma GCC unroll 4  // so that the places of pieces are known when this is compiled
 #endif
     for (int i = 0; i < pieces_at_once / 4; i += joined) {
@@ -65,6 +65,7 @@ struct Scales {
     Words bytes;
     bool usual;
     alignas(64) uint32_t factors[16], limits[16];
+    alignas(64) uint8_t wide[pieces_at_once * line];  // their values, where these are widened first
 };
 
 // How values are encoded when they are usual: by float32, or bfloat16 by integers.
@@ -108,7 +109,7 @@ TW_INLINE void encode_brains(const Scales &scales, At at, Put put) {
 
 // Packs pieces of float32 that follow each other, in which anything may occur.
 template <class Type>
-TW_NOINLINE void pack_any(const uint32_t *values, uint8_t *out, uint8_t *scales) {
+TW_RARE void pack_any(const uint32_t *values, uint8_t *out, uint8_t *scales) {
     using Element = typename Type::Element;
     using Scale = typename Type::Scale;
     constexpr int per_block = Type::block_size / piece, at_once = pieces_at_once / per_block;
@@ -145,6 +146,7 @@ struct Packer {
     static constexpr int64_t apart = 512;
 
     const Packing &p;
+    const bool widens;    // float16 becomes float32 first
     const bool paired;    // half of the blocks come from the next repeat: fewer rows, and more of each
     const bool streamed;  // whole lines of codes go past the caches
     const int64_t taken;  // blocks of mode 0
@@ -152,6 +154,7 @@ struct Packer {
 
     Packer(const Packing &packing, const uint8_t *codes)
         : p(packing),
+          widens(p.type == TW_F16),
           paired(is_apart(p.mode[0].src) && p.mode[0].extent % (at_once / 2) == 0 && p.rank > 1 &&
                  p.mode[1].extent % 2 == 0 && half_codes % line == 0),
           streamed(streams_lines(p, codes) && 2 * half_codes % line == 0),
@@ -213,8 +216,17 @@ struct Packer {
         return {at.values, step, half, paired ? p.mode[1].src : at_once / 2 * step};
     }
 
-    TW_INLINE void scan(const Pieces &pieces, Scales &out) const {
+    // The same where they are widened, and no more of them than there are.
+    TW_INLINE Pieces widened(const Pieces &from, uint8_t *wide, int count) const {
+        for (int n = 0; n < count; ++n) store_line(wide + n * line, line_of(load_sixteen<Half>(from.at<per_block>(n))));
+        return widened(wide);
+    }
+    static TW_INLINE Pieces widened(const uint8_t *wide) { return {wide, per_block * line, line, pieces_at_once / 2 * line}; }
+
+    TW_INLINE void scan(const Place &at, Scales &out) const {
+        Pieces pieces = pieces_of(at);
         if (!is_apart(pieces.step)) fetch_ahead(pieces);
+        if (widens) pieces = widened(pieces, out.wide, pieces_at_once);
         const Words largest = block_maxima<From, at_once, per_block>([&](int n) { return pieces.at<per_block>(n); });
         out.usual = !any_above(largest, largest_finite);
         out.bytes = Scale::template choose<Element, From>(largest);
@@ -242,27 +254,22 @@ struct Packer {
     static TW_INLINE Words load(const Pieces &pieces, int n) { return words_of(load_sixteen<From>(pieces.at<per_block>(n))); }
 
     TW_INLINE void encode(const Place &at, const Scales &scales) const {
-        const Pieces pieces = pieces_of(at);
+        const Pieces pieces = widens ? widened(scales.wide) : pieces_of(at);
         if (!scales.usual) return encode_any(at, pieces, at_once);
         store_halves<at_once>(at.scales, scales_second, scales.bytes);
-        const auto codes_of = [&](auto put) {
-            if constexpr (std::is_same_v<From, Brain>) {
-                encode_brains<Type>(scales, [&](int n) { return pieces.at<per_block>(n); }, put);
-            } else {
-                encode_pieces<Type, true, From>(scales.factors, [&](int n) { return load(pieces, n); }, put);
-            }
+        // Both kinds of stores in one place: this is compiled for every type, and a line costs far more than the branch.
+        const auto put = [&](const Line &a, int i) {
+            uint8_t *to = at.codes + i * line + (i < half_codes / line ? 0 : codes_second - half_codes);
+            return streamed ? stream_line(to, a) : store_line(to, a);
         };
-        const auto place = [&](int i) {
-            return at.codes + i * line + (i < half_codes / line ? 0 : codes_second - half_codes);
-        };
-        if (streamed) {
-            codes_of([&](const Line &a, int i) { stream_line(place(i), a); });
+        if constexpr (std::is_same_v<From, Brain>) {
+            encode_brains<Type>(scales, [&](int n) { return pieces.at<per_block>(n); }, put);
         } else {
-            codes_of([&](const Line &a, int i) { store_line(place(i), a); });
+            encode_pieces<Type, true, From>(scales.factors, [&](int n) { return load(pieces, n); }, put);
         }
     }
 
-    TW_NOINLINE void encode_any(const Place &at, const Pieces &pieces, int64_t count) const {
+    TW_RARE void encode_any(const Place &at, const Pieces &pieces, int64_t count) const {
         alignas(64) uint32_t wide[at_once * block_size] = {};
         alignas(64) uint8_t made[at_once * size];
         uint8_t scales[at_once];
@@ -282,17 +289,18 @@ struct Packer {
         Place here{values, codes, scales};
         // The scales of the blocks that follow are found before these are encoded, which would have to wait for them.
         Scales found[2];
-        if (whole > 0) packer.scan(packer.pieces_of(here), found[0]);
-        for (int64_t i = 0; i < whole; ++i) {
-            Place next = here;
-            next.move(path.next());
-            if (i + 1 < whole) packer.scan(packer.pieces_of(next), found[(i + 1) % 2]);
-            packer.encode(here, found[i % 2]);
+        Place next = here;
+        for (int64_t i = 0; i <= whole; ++i) {
+            if (i < whole) packer.scan(next, found[i % 2]);
+            if (i > 0) packer.encode(here, found[(i - 1) % 2]);
             here = next;
+            if (i < whole) next.move(path.next());
         }
         const int64_t rest = p.mode[0].extent % packer.taken;
         for (int64_t i = 0; i < repeats && rest > 0; ++i, here.move(path.next())) {
-            packer.encode_any(here, packer.pieces_of(here), rest);
+            const Pieces pieces = packer.pieces_of(here);
+            uint8_t *wide = found[0].wide;
+            packer.encode_any(here, packer.widens ? packer.widened(pieces, wide, rest * per_block) : pieces, rest);
         }
     }
 
@@ -309,7 +317,6 @@ void pack_scaled(const Packing &p, const uint8_t *values, uint8_t *codes, uint8_
     const Pack pack = with_scaled(p.kind.type, [&](auto type) -> Pack {
         using Type = decltype(type);
         if (p.type == TW_BF16) return Packer<Type, Brain>::run;
-        if (p.type == TW_F16) return Packer<Type, Half>::run;
         return Packer<Type, float>::run;
     });
     pack(p, values, codes, scales);

@@ -13,7 +13,7 @@ constexpr int block_size = 16;
 
 // Any scale, also those that give subnormal, infinite or no numbers.
 template <int bits, bool five>
-TW_NOINLINE void unpack_rare(const uint8_t *codes, uint32_t shared, uint8_t *values) {
+TW_RARE void unpack_rare(const uint8_t *codes, uint32_t shared, uint8_t *values) {
     constexpr int m = bits - 1;
     constexpr int per_byte = 8 / bits;
     for (int i = 0; i < block_size; ++i) {
@@ -78,26 +78,26 @@ TW_INLINE Sixteen unpack_one(const uint8_t *codes, uint32_t shared) {
     return load_sixteen<float>(values);
 }
 
-template <int bits, bool five, class To>
-TW_INLINE Line two_blocks(const uint8_t *codes, int64_t step, uint32_t shared, uint32_t next) {
-    if constexpr (std::is_same_v<To, Brain>) {
-        if (is_usual<bits, five>(shared) && is_usual<bits, five>(next)) {
-            return brain_line(unpack_usual<bits, five>(codes, shared), unpack_usual<bits, five>(codes + step, next));
-        }
+// Returns two blocks as bfloat16, or as float16.
+template <int bits, bool five>
+TW_INLINE Line two_blocks(bool brains, const uint8_t *codes, int64_t step, uint32_t shared, uint32_t next) {
+    if (brains && is_usual<bits, five>(shared) && is_usual<bits, five>(next)) {
+        return brain_line(unpack_usual<bits, five>(codes, shared), unpack_usual<bits, five>(codes + step, next));
     }
-    return line_of(narrowed<To>(unpack_one<bits, five>(codes, shared)),
-                   narrowed<To>(unpack_one<bits, five>(codes + step, next)));
+    const Sixteen a = unpack_one<bits, five>(codes, shared), b = unpack_one<bits, five>(codes + step, next);
+    return brains ? line_of(narrowed<Brain>(a), narrowed<Brain>(b)) : line_of(narrowed<Half>(a), narrowed<Half>(b));
 }
 
-template <int bits, bool five, class To>
+template <int bits, bool five, bool wide>
 void unpack_to(const Unpacking &u, const uint8_t *codes, const uint8_t *scales, uint8_t *values) {
     const Lines &lines = u.lines;
+    [[maybe_unused]] const bool brains = u.type == TW_BF16;
     with_put(lines, values, [&](auto put) {
         for_each_place(lines.mode, lines.rank, {codes, scales, values, 0}, [&](const Place &p) {
-            if constexpr (std::is_same_v<To, float>) {
+            if constexpr (wide) {
                 put(p, line_of(unpack_one<bits, five>(p.src, *p.aux)));
             } else {
-                put(p, two_blocks<bits, five, To>(p.src, lines.piece_step, *p.aux, p.aux[u.piece_aux]));
+                put(p, two_blocks<bits, five>(brains, p.src, lines.piece_step, *p.aux, p.aux[u.piece_aux]));
             }
         });
     });
@@ -105,9 +105,8 @@ void unpack_to(const Unpacking &u, const uint8_t *codes, const uint8_t *scales, 
 
 template <int bits, bool five>
 void unpack_any(const Unpacking &u, const uint8_t *codes, const uint8_t *scales, uint8_t *values) {
-    if (u.type == TW_BF16) return unpack_to<bits, five, Brain>(u, codes, scales, values);
-    if (u.type == TW_F16) return unpack_to<bits, five, Half>(u, codes, scales, values);
-    return unpack_to<bits, five, float>(u, codes, scales, values);
+    if (u.type == TW_F32) return unpack_to<bits, five, true>(u, codes, scales, values);
+    return unpack_to<bits, five, false>(u, codes, scales, values);
 }
 
 template <int bits>

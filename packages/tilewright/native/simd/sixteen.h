@@ -197,5 +197,10 @@ TW_INLINE HalfLine load_half_line(const uint8_t *p) {
 
 #endif
 
+// Writes 64 bytes for each of `count` pieces of sixteen float16 that start `step` bytes apart: the same as float32.
+TW_APART inline void widen_halves(const uint8_t *from, int64_t step, int64_t count, uint8_t *to) {
+    for (int64_t i = 0; i < count; ++i) store_line(to + i * line, line_of(load_sixteen<Half>(from + i * step)));
+}
+
 }  // namespace
 }  // namespace tw::TW_ISA

@@ -28,15 +28,22 @@
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)  // checks everywhere: inlined, they take minutes to compile
 #  define TW_INLINE inline
-#  define TW_NOINLINE __attribute__((noinline))
+#  define TW_APART __attribute__((noinline))
+#  define TW_RARE __attribute__((noinline, cold))
 #  define TW_RESTRICT __restrict__
 #elif defined(__GNUC__) || defined(__clang__)
-#  define TW_INLINE inline __attribute__((always_inline))
-#  define TW_NOINLINE __attribute__((noinline))
+#  if defined(__x86_64__) && !defined(__AVX2__)  // processors of before 2013: not worth the time to compile
+#    define TW_INLINE inline
+#  else
+#    define TW_INLINE inline __attribute__((always_inline))
+#  endif
+#  define TW_APART __attribute__((noinline))
+#  define TW_RARE __attribute__((noinline, cold))
 #  define TW_RESTRICT __restrict__
 #else
 #  define TW_INLINE inline
-#  define TW_NOINLINE __declspec(noinline)
+#  define TW_APART __declspec(noinline)
+#  define TW_RARE __declspec(noinline)
 #  define TW_RESTRICT __restrict
 #endif
 
