@@ -13,6 +13,7 @@ import numpy as np
 from ..errors import FormatError, LayoutError
 from ..formats import Format, FormatLike, Number, ScalarFormat, block_format_of, format_of, scalar_format_of
 from ..layout import Layout, LayoutLike, Pair, as_integer, row_major, tiled_layout
+from .calls import Recipe, remember
 from .devices import Operand
 from .engine import CopyJob, run_copies, run_copy
 from .placement import Array, Placement, native_format, placement_of
@@ -74,11 +75,19 @@ def tilize(
     >>> tilize(np.ones((30, 40), dtype=np.float32), dtype="bfloat8_b").nbytes  # two tiles of 1088 bytes
     2176
     """
-    if isinstance(array, np.ndarray) and not array.flags.c_contiguous:
-        array = _with_element_strides(array)
-    operation = Tilize(tile, face, transpose, dtype, pad_value, _fill_text(pad_value))
-    result: Array = run_copy(operation, array, out, threads, engine)
+    result: Array = _tilize(array, out, threads, engine, tile, face, transpose, dtype, pad_value)
     return result
+
+
+@remember
+def _tilize(
+    array: object, out: object, threads: int | None, engine: str | None, *options: Any
+) -> tuple[Any, Recipe | None]:
+    whole = array
+    if isinstance(array, np.ndarray) and not array.flags.c_contiguous:
+        whole = _with_element_strides(array)
+    result, recipe = run_copy(Tilize._make((*options, _fill_text(options[-1]))), whole, out, threads, engine)
+    return result, recipe if whole is array else None
 
 
 def tilize_batch(
@@ -168,9 +177,16 @@ def untilize(
     >>> untilize(flat, (4, 8), tile=(2, 2), face=None)[1].tolist()
     [8, 9, 10, 11, 12, 13, 14, 15]
     """
-    extents = tuple(int(n) for n in shape) if isinstance(shape, (tuple, list)) else (int(shape),)
-    result: Array = run_copy(Untilize(extents, tile, face, transpose, dtype, out_dtype), data, out, threads, engine)
+    result: Array = _untilize(data, out, threads, engine, shape, tile, face, transpose, dtype, out_dtype)
     return result
+
+
+@remember
+def _untilize(
+    data: object, out: object, threads: int | None, engine: str | None, shape: Any, *options: Any
+) -> tuple[Any, Recipe | None]:
+    extents = tuple(int(n) for n in shape) if isinstance(shape, (tuple, list)) else (int(shape),)
+    return run_copy(Untilize(extents, *options), data, out, threads, engine)
 
 
 class Untilize(NamedTuple):
@@ -238,7 +254,7 @@ def relayout(
     [0, 3, 1, 4, 2, 5]
     """
     operation = Relayout(source, target, dtype, pad_value, _fill_text(pad_value), crop)
-    result: Array = run_copy(operation, array, out, threads, engine)
+    result: Array = run_copy(operation, array, out, threads, engine)[0]
     return result
 
 
@@ -273,8 +289,13 @@ def copy(source: object, target: Target, threads: int | None = None, engine: str
     """
     if target is None:
         raise TypeError("copy needs an array as its target, got None; make one of the shape of the source")
-    run_copy(Copy(), source, target, threads, engine)
+    _copy(source, target, threads, engine)
     return target
+
+
+@remember
+def _copy(source: object, target: object, threads: int | None, engine: str | None) -> tuple[Any, Recipe | None]:
+    return run_copy(Copy(), source, target, threads, engine)
 
 
 class Copy(NamedTuple):
@@ -312,8 +333,15 @@ def pack(
     >>> pack(np.ones(2048, dtype=np.float32), "bfloat8_b").nbytes
     2176
     """
-    result: Array = run_copy(Pack(dtype, tile_elements), values, out, threads, engine)
+    result: Array = _pack(values, out, threads, engine, dtype, tile_elements)
     return result
+
+
+@remember
+def _pack(
+    values: object, out: object, threads: int | None, engine: str | None, *options: Any
+) -> tuple[Any, Recipe | None]:
+    return run_copy(Pack(*options), values, out, threads, engine)
 
 
 class Pack(NamedTuple):
@@ -352,8 +380,15 @@ def unpack(
     >>> unpack(pack(np.full(1024, 1.5, dtype=np.float32), "bfloat4_b"), "bfloat4_b")[:2].tolist()
     [1.5, 1.5]
     """
-    result: Array = run_copy(Unpack(dtype, tile_elements, out_dtype), data, out, threads, engine)
+    result: Array = _unpack(data, out, threads, engine, dtype, tile_elements, out_dtype)
     return result
+
+
+@remember
+def _unpack(
+    data: object, out: object, threads: int | None, engine: str | None, *options: Any
+) -> tuple[Any, Recipe | None]:
+    return run_copy(Unpack(*options), data, out, threads, engine)
 
 
 class Unpack(NamedTuple):
