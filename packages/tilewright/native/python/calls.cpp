@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The module tilewright._calls: `remember` returns a function that repeats what an earlier call has prepared, without
+// The module tilewright._calls, and its `remember`: a function that repeats what an earlier call has prepared, without
 // running Python. It is of Python's stable ABI, and reads NumPy's arrays by the part of their struct, and of their table
-// of functions, that every NumPy since 1.7 has; both are tried once when the module is imported.
-#include <Python.h>
+// of functions, that every NumPy since 1.7 has; both are tried once before they are used.
+#include "python/calls.h"
 
 #include <cstdint>
 #include <cstdlib>
@@ -279,7 +279,43 @@ PyObject *call(PyObject *self, PyObject *const *given, Py_ssize_t count) {
 PyMethodDef call_method = {"call", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call)), METH_FASTCALL,
                            nullptr};
 
+// Finds NumPy's functions, and tries them: an array made with them has to be the one that was asked for.
+bool find_numpy() {
+    PyObject *capsule = nullptr;
+    for (const char *name : {"numpy._core._multiarray_umath", "numpy.core._multiarray_umath"}) {
+        PyErr_Clear();
+        PyObject *core = PyImport_ImportModule(name);
+        capsule = core ? PyObject_GetAttrString(core, "_ARRAY_API") : nullptr;
+        Py_XDECREF(core);
+        if (capsule) break;
+    }
+    void **functions = capsule ? static_cast<void **>(PyCapsule_GetPointer(capsule, nullptr)) : nullptr;
+    Py_XDECREF(capsule);
+    if (!functions) return false;
+    array_type = static_cast<PyTypeObject *>(functions[2]);
+    byte_type = reinterpret_cast<PyObject *(*)(int)>(functions[45])(2);
+    new_array = reinterpret_cast<NewArray>(functions[94]);
+    set_base = reinterpret_cast<SetBase>(functions[282]);
+    if (!byte_type) return false;
+
+    Recipe recipe{};
+    recipe.target_bytes = 6;
+    recipe.rank = 2;
+    recipe.extents[0] = 2;
+    recipe.extents[1] = 3;
+    recipe.dtype = byte_type;
+    Array *made = new_aligned(recipe);
+    if (!made) return false;
+    const bool expected = Py_TYPE(made) == array_type && made->rank == 2 && made->extents[1] == 3 &&
+                          made->strides[0] == 3 && made->dtype == byte_type && (made->flags & plain) == plain &&
+                          reinterpret_cast<uintptr_t>(made->data) % cache_line == 0 && Py_TYPE(made->base) == array_type;
+    Py_DECREF(made);
+    if (!expected) PyErr_SetString(PyExc_ImportError, "NumPy's arrays are not what this module takes them for");
+    return expected;
+}
+
 PyObject *remember(PyObject *, PyObject *arguments) {
+    if (!byte_type && !find_numpy()) return nullptr;
     PyObject *prepare, *immutable;
     if (!PyArg_ParseTuple(arguments, "OO!", &prepare, &PyTuple_Type, &immutable)) return nullptr;
     Memory *memory = new (std::nothrow) Memory{prepare, immutable};
@@ -296,44 +332,12 @@ PyObject *remember(PyObject *, PyObject *arguments) {
     return function;
 }
 
-// Finds NumPy's functions, and tries them: an array made with them has to be the one that was asked for.
-int start(PyObject *module) {
-    PyObject *capsule = nullptr;
-    for (const char *name : {"numpy._core._multiarray_umath", "numpy.core._multiarray_umath"}) {
-        PyErr_Clear();
-        PyObject *core = PyImport_ImportModule(name);
-        capsule = core ? PyObject_GetAttrString(core, "_ARRAY_API") : nullptr;
-        Py_XDECREF(core);
-        if (capsule) break;
-    }
-    void **functions = capsule ? static_cast<void **>(PyCapsule_GetPointer(capsule, nullptr)) : nullptr;
-    Py_XDECREF(capsule);
-    if (!functions) return -1;
-    array_type = static_cast<PyTypeObject *>(functions[2]);
-    byte_type = reinterpret_cast<PyObject *(*)(int)>(functions[45])(2);
-    new_array = reinterpret_cast<NewArray>(functions[94]);
-    set_base = reinterpret_cast<SetBase>(functions[282]);
-    if (!byte_type) return -1;
-
-    Recipe recipe{};
-    recipe.target_bytes = 6;
-    recipe.rank = 2;
-    recipe.extents[0] = 2;
-    recipe.extents[1] = 3;
-    recipe.dtype = byte_type;
-    Array *made = new_aligned(recipe);
-    if (!made) return -1;
-    const bool expected = Py_TYPE(made) == array_type && made->rank == 2 && made->extents[1] == 3 &&
-                          made->strides[0] == 3 && made->dtype == byte_type && (made->flags & plain) == plain &&
-                          reinterpret_cast<uintptr_t>(made->data) % cache_line == 0 && Py_TYPE(made->base) == array_type;
-    Py_DECREF(made);
-    if (!expected) PyErr_SetString(PyExc_ImportError, "NumPy's arrays are not what this module takes them for");
-    return expected ? 0 : -1;
-    (void)module;
-}
-
-PyMethodDef functions[] = {{"remember", remember, METH_VARARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
-PyModuleDef_Slot slots[] = {{Py_mod_exec, reinterpret_cast<void *>(start)}, {0, nullptr}};
+PyMethodDef functions[] = {
+    {"remember", remember, METH_VARARGS, nullptr},
+    {"plain_reach", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(plain_reach)), METH_FASTCALL, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+PyModuleDef_Slot slots[] = {{0, nullptr}};
 PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_calls", nullptr, 0, functions, slots, nullptr, nullptr, nullptr};
 
 }  // namespace

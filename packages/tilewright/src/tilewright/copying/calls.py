@@ -14,14 +14,6 @@ import numpy as np
 
 from ..formats import BlockFormat, ScalarFormat
 
-try:
-    from .._calls import remember as _remember
-except ImportError:
-
-    def _remember(prepare: Callable[..., Any], immutable: tuple[type, ...], /) -> Callable[..., Any]:
-        return lambda *arguments: prepare(*arguments)[0]
-
-
 # Options that are the same as long as they are the same object. Others are not remembered.
 _IMMUTABLE = (int, float, str, type(None), type, np.dtype, np.generic, ScalarFormat, BlockFormat)
 
@@ -35,7 +27,7 @@ class Recipe(NamedTuple):
 
     run: int  # the address of the C function
     nests: int
-    count: int
+    nest_count: int
     threads: int
     source_low: int
     target_low: int
@@ -55,4 +47,8 @@ def remember(prepare: Callable[..., tuple[Any, Recipe | None]]) -> Callable[...,
     >>> remember(lambda source, target, factor: (source * factor, None))(np.arange(3), None, 2).tolist()
     [0, 2, 4]
     """
-    return _remember(prepare, _IMMUTABLE)
+    try:
+        from .._calls import remember as remember_in_c
+    except ImportError:
+        return lambda *arguments: prepare(*arguments)[0]
+    return remember_in_c(prepare, _IMMUTABLE)

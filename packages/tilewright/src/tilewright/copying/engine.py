@@ -660,8 +660,8 @@ class _PreparedCall:
 
     def _write_recipe(self, out: Any) -> Recipe | None:
         """Return how to repeat the copy without Python, if it is a single run of the native library."""
-        runner, job, (read, written) = self._runners.get((0, 0)), self._job, self._sizes
-        if not isinstance(runner, native.NativeRunner) or self._library is not _NUMPY:
+        run, job, (read, written) = self._runners.get((0, 0)), self._job, self._sizes
+        if not isinstance(run, native.NativeRunner) or self._library is not _NUMPY:
             return None
         dtype = None
         if out is None:
@@ -670,8 +670,7 @@ class _PreparedCall:
             return None
         low, target_low = self._lows
         return Recipe(
-            *(runner.address, runner.nests, runner.count, runner.threads),
-            *(low, target_low, read, written, job.shape, dtype, runner),
+            run.address, run.nests, run.count, run.threads, low, target_low, read, written, job.shape, dtype, run
         )
 
     def run(self, array: Any, out: Any) -> Any:

@@ -262,6 +262,7 @@ def from_native(layout: NativeLayout, static: bool = False, keep_padding: bool =
     guards = layout.guards if keep_padding else ()
     result._shape, result._stride = shape, stride
     result._offset, result._replicas, result._guards = layout.offset, layout.replicas, guards
+    result._axes = result._flat = result._modes = None
     return result
 
 
