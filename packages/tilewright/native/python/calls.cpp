@@ -108,7 +108,7 @@ bool make_key(Key &key, PyObject *const *given, Py_ssize_t count) {
 }
 
 // A copy whose plan is ready: from the lowest byte of the source, `source_low` from its first element, to the target's.
-struct Recipe {
+struct ReadyCopy {
     int32_t (*run)(const void *nests, int32_t count, const char *source, char *target, int32_t threads);
     const void *nests;
     int32_t count, threads;
@@ -120,8 +120,8 @@ struct Recipe {
 
 struct Entry {
     Key key;
-    Recipe recipe;
-    PyObject *kept;  // what the key and the recipe point to
+    ReadyCopy ready;
+    PyObject *kept;  // what the key and the ready point to
 };
 
 struct Memory {
@@ -146,15 +146,15 @@ void delete_memory(PyObject *capsule) {
 }
 
 // Returns an array that starts at a cache line: a view of one that is a line longer.
-Array *new_aligned(const Recipe &recipe) {
-    Py_ssize_t size = recipe.target_bytes + cache_line;
+Array *new_aligned(const ReadyCopy &ready) {
+    Py_ssize_t size = ready.target_bytes + cache_line;
     Py_INCREF(byte_type);  // dtypes, and the base below, are taken over
     PyObject *bytes = new_array(array_type, byte_type, 1, &size, nullptr, nullptr, 0, nullptr);
     if (!bytes) return nullptr;
     char *data = reinterpret_cast<Array *>(bytes)->data;
     data += -reinterpret_cast<uintptr_t>(data) % cache_line;
-    Py_INCREF(recipe.dtype);
-    PyObject *view = new_array(array_type, recipe.dtype, recipe.rank, recipe.extents, nullptr, data, plain, nullptr);
+    Py_INCREF(ready.dtype);
+    PyObject *view = new_array(array_type, ready.dtype, ready.rank, ready.extents, nullptr, data, plain, nullptr);
     Array *array = reinterpret_cast<Array *>(view);
     if (!view) {
         Py_DECREF(bytes);
@@ -166,21 +166,21 @@ Array *new_aligned(const Recipe &recipe) {
 }
 
 // Returns the result of a remembered call; null without an error where the arrays have to be examined.
-PyObject *repeat(const Recipe &recipe, PyObject *const *given) {
-    const char *source = reinterpret_cast<Array *>(given[0])->data + recipe.source_low;
+PyObject *repeat(const ReadyCopy &ready, PyObject *const *given) {
+    const char *source = reinterpret_cast<Array *>(given[0])->data + ready.source_low;
     Array *target = reinterpret_cast<Array *>(given[1]);
     if (given[1] != Py_None) {
-        const char *low = target->data + recipe.target_low;
-        const bool overlap = source < low + recipe.target_bytes && low < source + recipe.source_bytes;
+        const char *low = target->data + ready.target_low;
+        const bool overlap = source < low + ready.target_bytes && low < source + ready.source_bytes;
         if (overlap || (target->flags & (writeable | warns_when_written)) != writeable) return nullptr;
         Py_INCREF(given[1]);
-    } else if (!(target = new_aligned(recipe))) {
+    } else if (!(target = new_aligned(ready))) {
         return nullptr;
     }
-    char *low = target->data + recipe.target_low;
-    const bool releases = recipe.source_bytes + recipe.target_bytes >= held_bytes;
+    char *low = target->data + ready.target_low;
+    const bool releases = ready.source_bytes + ready.target_bytes >= held_bytes;
     PyThreadState *state = releases ? PyEval_SaveThread() : nullptr;
-    const int32_t status = recipe.run(recipe.nests, recipe.count, source, low, recipe.threads);
+    const int32_t status = ready.run(ready.nests, ready.count, source, low, ready.threads);
     if (releases) PyEval_RestoreThread(state);
     PyObject *result = reinterpret_cast<PyObject *>(target);
     if (status) Py_CLEAR(result);
@@ -194,23 +194,23 @@ bool is_immutable(PyObject *option, PyObject *types) {
     return true;
 }
 
-// Stores a call under its key, with what `prepare` returned for it; false with an error set if that is not a recipe.
+// Stores a call under its key, with what `prepare` returned for it; false with an error set if that is not a ready.
 bool store(Memory &memory, const Key &key, PyObject *call, PyObject *prepared) {
     std::unique_ptr<Entry> entry(new (std::nothrow) Entry);
     if (!entry) return true;  // the next call prepares again
     entry->key = key;
-    Recipe &recipe = entry->recipe;
+    ReadyCopy &ready = entry->ready;
     unsigned long long run, nests;
     PyObject *shape, *owner;
-    if (!PyArg_ParseTuple(prepared, "KKiinnnnO!OO", &run, &nests, &recipe.count, &recipe.threads, &recipe.source_low,
-                          &recipe.target_low, &recipe.source_bytes, &recipe.target_bytes, &PyTuple_Type, &shape,
-                          &recipe.dtype, &owner))
+    if (!PyArg_ParseTuple(prepared, "KKiinnnnO!OO", &run, &nests, &ready.count, &ready.threads, &ready.source_low,
+                          &ready.target_low, &ready.source_bytes, &ready.target_bytes, &PyTuple_Type, &shape,
+                          &ready.dtype, &owner))
         return false;
-    recipe.run = reinterpret_cast<decltype(recipe.run)>(static_cast<uintptr_t>(run));
-    recipe.nests = reinterpret_cast<const void *>(static_cast<uintptr_t>(nests));
+    ready.run = reinterpret_cast<decltype(ready.run)>(static_cast<uintptr_t>(run));
+    ready.nests = reinterpret_cast<const void *>(static_cast<uintptr_t>(nests));
     if (PyTuple_Size(shape) > most_axes) return true;
-    for (; recipe.rank < PyTuple_Size(shape); ++recipe.rank)
-        recipe.extents[recipe.rank] = PyLong_AsSsize_t(PyTuple_GetItem(shape, recipe.rank));
+    for (; ready.rank < PyTuple_Size(shape); ++ready.rank)
+        ready.extents[ready.rank] = PyLong_AsSsize_t(PyTuple_GetItem(shape, ready.rank));
     if (PyErr_Occurred()) return false;
 
     PyObject *source = PyTuple_GetItem(call, 0), *target = PyTuple_GetItem(call, 1);
@@ -248,10 +248,10 @@ PyObject *call(PyObject *self, PyObject *const *given, Py_ssize_t count) {
             const Entry *entry = memory.entries[(home + k) % slot_count];
             if (!entry) break;
             if (!(entry->key == key)) continue;
-            const Recipe recipe = entry->recipe;  // another thread may replace the entry while this one copies
+            const ReadyCopy ready = entry->ready;  // another thread may replace the entry while this one copies
             PyObject *kept = entry->kept;
             Py_INCREF(kept);
-            PyObject *result = repeat(recipe, given);
+            PyObject *result = repeat(ready, given);
             Py_DECREF(kept);
             if (result || PyErr_Occurred()) return result;
             break;
@@ -298,13 +298,13 @@ bool find_numpy() {
     set_base = reinterpret_cast<SetBase>(functions[282]);
     if (!byte_type) return false;
 
-    Recipe recipe{};
-    recipe.target_bytes = 6;
-    recipe.rank = 2;
-    recipe.extents[0] = 2;
-    recipe.extents[1] = 3;
-    recipe.dtype = byte_type;
-    Array *made = new_aligned(recipe);
+    ReadyCopy ready{};
+    ready.target_bytes = 6;
+    ready.rank = 2;
+    ready.extents[0] = 2;
+    ready.extents[1] = 3;
+    ready.dtype = byte_type;
+    Array *made = new_aligned(ready);
     if (!made) return false;
     const bool expected = Py_TYPE(made) == array_type && made->rank == 2 && made->extents[1] == 3 &&
                           made->strides[0] == 3 && made->dtype == byte_type && (made->flags & plain) == plain &&
@@ -315,7 +315,10 @@ bool find_numpy() {
 }
 
 PyObject *remember(PyObject *, PyObject *arguments) {
-    if (!byte_type && !find_numpy()) return nullptr;
+    if (!byte_type && !find_numpy()) {  // the caller does without
+        PyErr_Clear();
+        Py_RETURN_NONE;
+    }
     PyObject *prepare, *immutable;
     if (!PyArg_ParseTuple(arguments, "OO!", &prepare, &PyTuple_Type, &immutable)) return nullptr;
     Memory *memory = new (std::nothrow) Memory{prepare, immutable};

@@ -14,11 +14,19 @@ import numpy as np
 
 from ..formats import BlockFormat, ScalarFormat
 
+try:
+    from .._calls import remember as _remember
+except ImportError:
+
+    def _remember(prepare: Callable[..., Any], immutable: tuple[type, ...], /) -> Callable[..., Any] | None:
+        return None
+
+
 # Options that are the same as long as they are the same object. Others are not remembered.
 _IMMUTABLE = (int, float, str, type(None), type, np.dtype, np.generic, ScalarFormat, BlockFormat)
 
 
-class Recipe(NamedTuple):
+class ReadyCopy(NamedTuple):
     """A copy whose plan is ready: what `_calls` reads, in this order.
 
     `low` is where the lowest byte of an array is, counted from its first element. `dtype` is that of a new result, None
@@ -38,17 +46,13 @@ class Recipe(NamedTuple):
     owner: object
 
 
-def remember(prepare: Callable[..., tuple[Any, Recipe | None]]) -> Callable[..., Any]:
+def remember(prepare: Callable[..., tuple[Any, ReadyCopy | None]]) -> Callable[..., Any]:
     """Return a function of (source, target or None, option, ...) that repeats what an earlier call has prepared.
 
-    `prepare` takes the same arguments and returns a result, and the recipe for all calls with options, shapes, strides,
+    `prepare` takes the same arguments and returns a result, and the copy for all calls with options, shapes, strides,
     dtypes and environment like these, or None.
 
     >>> remember(lambda source, target, factor: (source * factor, None))(np.arange(3), None, 2).tolist()
     [0, 2, 4]
     """
-    try:
-        from .._calls import remember as remember_in_c
-    except ImportError:
-        return lambda *arguments: prepare(*arguments)[0]
-    return remember_in_c(prepare, _IMMUTABLE)
+    return _remember(prepare, _IMMUTABLE) or (lambda *arguments: prepare(*arguments)[0])

@@ -21,7 +21,7 @@ from ..errors import DeviceError, FormatError, TilewrightError, TransferError
 from ..formats import ScalarFormat, block_format_of, cast, scalar_format_of, uint8
 from ..plugins import list_plugins
 from . import native
-from .calls import Recipe
+from .calls import ReadyCopy
 from .devices import (
     DEVICE_ENGINES,
     WIDEST,
@@ -529,7 +529,7 @@ class CopyOperation(Protocol):
 
 def run_copy(
     operation: CopyOperation, array: object, out: object | None, threads: int | None, engine: str | None
-) -> tuple[Any, Recipe | None]:
+) -> tuple[Any, ReadyCopy | None]:
     """Return the result of a copy, as an array of the library of `array`, and how to repeat it, if that is known.
 
     Args:
@@ -558,10 +558,10 @@ def run_copy(
         except (AttributeError, RuntimeError, TypeError):  # a tensor without strides, or options without a hash
             key = None
     result = None if call is None else call.run(array, out)
-    recipe = None if call is None or result is None else call.recipe
+    ready = None if call is None or result is None else call.ready
     if result is None:
         result = _run_and_prepare(operation, array, out, threads, engine, key)
-    return (result.backend.unwrap(result) if isinstance(result, DeviceArray) else result), recipe
+    return (result.backend.unwrap(result) if isinstance(result, DeviceArray) else result), ready
 
 
 def run_copies(
@@ -635,7 +635,7 @@ def _can_prepare(plan: Plan, source: Operand, target: Operand, engine: str | Non
 class _PreparedCall:
     """A copy from any array of one signature into a new array, or into any of another signature."""
 
-    __slots__ = ("_allocate", "_backend", "_job", "_library", "_lows", "_mask", "_plan", "_runners", "_sizes", "recipe")
+    __slots__ = ("_allocate", "_backend", "_job", "_library", "_lows", "_mask", "_plan", "_runners", "_sizes", "ready")
 
     def __init__(
         self,
@@ -656,9 +656,9 @@ class _PreparedCall:
         self._runners: dict[tuple[int, int], Runner] = {}
         if self._backend is None:
             self._runners[0, 0] = make_runner(job.plan, resolve_threads(threads), resolve_engine(engine))
-        self.recipe = self._write_recipe(arrays[1])
+        self.ready = self._ready_copy(arrays[1])
 
-    def _write_recipe(self, out: Any) -> Recipe | None:
+    def _ready_copy(self, out: Any) -> ReadyCopy | None:
         """Return how to repeat the copy without Python, if it is a single run of the native library."""
         run, job, (read, written) = self._runners.get((0, 0)), self._job, self._sizes
         if not isinstance(run, native.NativeRunner) or self._library is not _NUMPY:
@@ -669,7 +669,7 @@ class _PreparedCall:
         elif tuple(out.shape) != job.shape:
             return None
         low, target_low = self._lows
-        return Recipe(
+        return ReadyCopy(
             run.address, run.nests, run.count, run.threads, low, target_low, read, written, job.shape, dtype, run
         )
 

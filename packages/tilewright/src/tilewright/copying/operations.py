@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import prod
 from typing import Any, NamedTuple, TypeAlias, TypeVar
@@ -13,9 +13,9 @@ import numpy as np
 from ..errors import FormatError, LayoutError
 from ..formats import Format, FormatLike, Number, ScalarFormat, block_format_of, format_of, scalar_format_of
 from ..layout import Layout, LayoutLike, Pair, as_integer, row_major, tiled_layout
-from .calls import Recipe, remember
+from .calls import ReadyCopy, remember
 from .devices import Operand
-from .engine import CopyJob, run_copies, run_copy
+from .engine import CopyJob, CopyOperation, run_copies, run_copy
 from .placement import Array, Placement, native_format, placement_of
 from .plan import plan_copy
 
@@ -82,12 +82,12 @@ def tilize(
 @remember
 def _tilize(
     array: object, out: object, threads: int | None, engine: str | None, *options: Any
-) -> tuple[Any, Recipe | None]:
+) -> tuple[Any, ReadyCopy | None]:
     whole = array
     if isinstance(array, np.ndarray) and not array.flags.c_contiguous:
         whole = _with_element_strides(array)
-    result, recipe = run_copy(Tilize._make((*options, _fill_text(options[-1]))), whole, out, threads, engine)
-    return result, recipe if whole is array else None
+    result, ready = run_copy(Tilize._make((*options, _fill_text(options[-1]))), whole, out, threads, engine)
+    return result, ready if whole is array else None
 
 
 def tilize_batch(
@@ -181,12 +181,9 @@ def untilize(
     return result
 
 
-@remember
-def _untilize(
-    data: object, out: object, threads: int | None, engine: str | None, shape: Any, *options: Any
-) -> tuple[Any, Recipe | None]:
+def _untilize_to(shape: Any, *options: Any) -> CopyOperation:
     extents = tuple(int(n) for n in shape) if isinstance(shape, (tuple, list)) else (int(shape),)
-    return run_copy(Untilize(extents, *options), data, out, threads, engine)
+    return Untilize(extents, *options)
 
 
 class Untilize(NamedTuple):
@@ -293,11 +290,6 @@ def copy(source: object, target: Target, threads: int | None = None, engine: str
     return target
 
 
-@remember
-def _copy(source: object, target: object, threads: int | None, engine: str | None) -> tuple[Any, Recipe | None]:
-    return run_copy(Copy(), source, target, threads, engine)
-
-
 class Copy(NamedTuple):
     """`copy` has no options."""
 
@@ -335,13 +327,6 @@ def pack(
     """
     result: Array = _pack(values, out, threads, engine, dtype, tile_elements)
     return result
-
-
-@remember
-def _pack(
-    values: object, out: object, threads: int | None, engine: str | None, *options: Any
-) -> tuple[Any, Recipe | None]:
-    return run_copy(Pack(*options), values, out, threads, engine)
 
 
 class Pack(NamedTuple):
@@ -384,13 +369,6 @@ def unpack(
     return result
 
 
-@remember
-def _unpack(
-    data: object, out: object, threads: int | None, engine: str | None, *options: Any
-) -> tuple[Any, Recipe | None]:
-    return run_copy(Unpack(*options), data, out, threads, engine)
-
-
 class Unpack(NamedTuple):
     """The options of `unpack`."""
 
@@ -416,6 +394,17 @@ def _validate_contiguous(operand: Operand, function: str) -> None:
         raise LayoutError(
             f"{function} needs a contiguous array, got strides {operand.strides}; use np.ascontiguousarray"
         )
+
+
+def _remembered(operation: Callable[..., CopyOperation]) -> Callable[..., Any]:
+    """Return a function of (array, out, threads, engine, option, ...) that runs the operation with these options."""
+    return remember(
+        lambda array, out, threads, engine, *options: run_copy(operation(*options), array, out, threads, engine)
+    )
+
+
+_copy, _untilize = _remembered(Copy), _remembered(_untilize_to)
+_pack, _unpack = _remembered(Pack), _remembered(Unpack)
 
 
 def _with_element_strides(array: Array) -> Array:
