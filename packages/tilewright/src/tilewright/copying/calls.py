@@ -7,6 +7,7 @@ missing when the package was built. Nothing but the time of a small copy depends
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -15,8 +16,13 @@ import numpy as np
 from ..formats import BlockFormat, ScalarFormat
 
 try:
+    from .._calls import environment
     from .._calls import remember as _remember
 except ImportError:
+
+    def environment() -> tuple[object, object]:
+        """Return the variables that a copy depends on."""
+        return os.environ.get("TILEWRIGHT_ENGINE"), os.environ.get("TILEWRIGHT_THREADS")
 
     def _remember(prepare: Callable[..., Any], immutable: tuple[type, ...], /) -> Callable[..., Any] | None:
         return None

@@ -21,7 +21,7 @@ from ..errors import DeviceError, FormatError, TilewrightError, TransferError
 from ..formats import ScalarFormat, block_format_of, cast, scalar_format_of, uint8
 from ..plugins import list_plugins
 from . import native
-from .calls import ReadyCopy
+from .calls import ReadyCopy, environment
 from .devices import (
     DEVICE_ENGINES,
     WIDEST,
@@ -551,16 +551,16 @@ def run_copy(
     if library is not None and (out is None or type(out) is type(array)):
         try:
             target_signature = None if out is None else library.signature(out)
-            environment = os.environ.get("TILEWRIGHT_ENGINE"), os.environ.get("TILEWRIGHT_THREADS")
             signature, operation_class = library.signature(array), type(operation)
-            key = (operation_class, operation, signature, target_signature, threads, engine, environment)
+            key = (operation_class, operation, signature, target_signature, threads, engine, environment())
             call = _calls.get(key)
         except (AttributeError, RuntimeError, TypeError):  # a tensor without strides, or options without a hash
             key = None
-    result = None if call is None else call.run(array, out)
-    ready = None if call is None or result is None else call.ready
+    result, ready = None if call is None else call.run(array, out), None
     if result is None:
         result = _run_and_prepare(operation, array, out, threads, engine, key)
+    elif call is not None:
+        ready = call.ready
     return (result.backend.unwrap(result) if isinstance(result, DeviceArray) else result), ready
 
 

@@ -81,13 +81,14 @@ def tilize(
 
 @remember
 def _tilize(
-    array: object, out: object, threads: int | None, engine: str | None, *options: Any
+    array: object, out: object, threads: Any, engine: Any, tile: Any, face: Any, transpose: Any, dtype: Any, fill: Any
 ) -> tuple[Any, ReadyCopy | None]:
-    whole = array
+    operation = Tilize(tile, face, transpose, dtype, fill, _fill_text(fill))
     if isinstance(array, np.ndarray) and not array.flags.c_contiguous:
         whole = _with_element_strides(array)
-    result, ready = run_copy(Tilize._make((*options, _fill_text(options[-1]))), whole, out, threads, engine)
-    return result, ready if whole is array else None
+        if whole is not array:
+            return run_copy(operation, whole, out, threads, engine)[0], None
+    return run_copy(operation, array, out, threads, engine)
 
 
 def tilize_batch(
