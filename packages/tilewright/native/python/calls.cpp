@@ -9,6 +9,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <utility>
 
 namespace {
 
@@ -56,8 +57,9 @@ struct Key {
     }
 };
 
-// Integers, floats and tuples are told apart by their values, what else there is by its address: addresses are even.
-bool add_option(Key &key, PyObject *option) {
+// Integers, floats and tuples are told apart by their values, what else there is by its address: addresses are even. With
+// `immutable`, types, it has to be of one of them.
+bool add_option(Key &key, PyObject *option, PyObject *immutable) {
     if (PyLong_CheckExact(option)) {
         int overflow;
         const long long value = PyLong_AsLongLongAndOverflow(option, &overflow);
@@ -69,11 +71,12 @@ bool add_option(Key &key, PyObject *option) {
         memcpy(&bits, &value, sizeof bits);
         return key.add(3) && key.add(bits);
     }
-    if (!PyTuple_CheckExact(option)) return key.add(option);
+    if (!PyTuple_CheckExact(option))
+        return (!immutable || PyObject_IsInstance(option, immutable) == 1) && key.add(option);
     const Py_ssize_t size = PyTuple_Size(option);
     if (!key.add(5) || !key.add(static_cast<uint64_t>(size))) return false;
     for (Py_ssize_t k = 0; k < size; ++k)
-        if (!add_option(key, PyTuple_GetItem(option, k))) return false;
+        if (!add_option(key, PyTuple_GetItem(option, k), immutable)) return false;
     return true;
 }
 
@@ -94,7 +97,7 @@ bool add_variable(Key &key, const char *name) {
 }
 
 // Makes the key of a call (source, target or None, option ...); false for a call that is not remembered.
-bool make_key(Key &key, PyObject *const *given, Py_ssize_t count) {
+bool make_key(Key &key, PyObject *const *given, Py_ssize_t count, PyObject *immutable = nullptr) {
     if (count < 2 || Py_TYPE(given[0]) != array_type) return false;
     if (!add_array(key, *reinterpret_cast<Array *>(given[0]))) return false;
     if (given[1] == Py_None) {
@@ -103,19 +106,19 @@ bool make_key(Key &key, PyObject *const *given, Py_ssize_t count) {
         return false;
     }
     for (Py_ssize_t k = 2; k < count; ++k)
-        if (!add_option(key, given[k])) return false;
+        if (!add_option(key, given[k], immutable)) return false;
     return add_variable(key, "TILEWRIGHT_ENGINE") && add_variable(key, "TILEWRIGHT_THREADS");
 }
 
 // A copy whose plan is ready: from the lowest byte of the source, `source_low` from its first element, to the target's.
 struct ReadyCopy {
-    int32_t (*run)(const void *nests, int32_t count, const char *source, char *target, int32_t threads);
-    const void *nests;
-    int32_t count, threads;
-    Py_ssize_t source_low, target_low, source_bytes, target_bytes;
+    int32_t (*run)(const void *nests, int32_t count, const char *source, char *target, int32_t threads) = nullptr;
+    const void *nests = nullptr;
+    int32_t count = 0, threads = 0;
+    Py_ssize_t source_low = 0, target_low = 0, source_bytes = 0, target_bytes = 0;
     int rank = 0;
-    Py_ssize_t extents[most_axes];  // of a new target
-    PyObject *dtype;                // of a new target, else None
+    Py_ssize_t extents[most_axes] = {};  // of a new target
+    PyObject *dtype = nullptr;           // of a new target, else None
 };
 
 struct Entry {
@@ -143,6 +146,16 @@ void delete_memory(PyObject *capsule) {
     Py_DECREF(memory->prepare);
     Py_DECREF(memory->immutable);
     delete memory;
+}
+
+// Returns where the entry of a key is or belongs: a place of its own, an empty one, or that of another.
+Entry *&find(Memory &memory, const Key &key) {
+    const size_t home = key.slot();
+    for (size_t k = 0; k < probes; ++k) {
+        Entry *&entry = memory.entries[(home + k) % slot_count];
+        if (!entry || entry->key == key) return entry;
+    }
+    return memory.entries[home % slot_count];
 }
 
 // Returns an array that starts at a cache line: a view of one that is a line longer.
@@ -187,14 +200,7 @@ PyObject *repeat(const ReadyCopy &ready, PyObject *const *given) {
     return result;
 }
 
-bool is_immutable(PyObject *option, PyObject *types) {
-    if (!PyTuple_CheckExact(option)) return PyObject_IsInstance(option, types) == 1;
-    for (Py_ssize_t k = 0; k < PyTuple_Size(option); ++k)
-        if (!is_immutable(PyTuple_GetItem(option, k), types)) return false;
-    return true;
-}
-
-// Stores a call under its key, with what `prepare` returned for it; false with an error set if that is not a ready.
+// Stores a call under its key, with what `prepare` returned for it; false with an error set if that is not one.
 bool store(Memory &memory, const Key &key, PyObject *call, PyObject *prepared) {
     std::unique_ptr<Entry> entry(new (std::nothrow) Entry);
     if (!entry) return true;  // the next call prepares again
@@ -216,25 +222,11 @@ bool store(Memory &memory, const Key &key, PyObject *call, PyObject *prepared) {
     PyObject *source = PyTuple_GetItem(call, 0), *target = PyTuple_GetItem(call, 1);
     PyObject *options = PyTuple_GetSlice(call, 2, PyTuple_Size(call));
     if (!options) return false;
-    const bool lasting = is_immutable(options, memory.immutable);
     entry->kept = PyTuple_Pack(4, prepared, options, reinterpret_cast<Array *>(source)->dtype,
                                target == Py_None ? Py_None : reinterpret_cast<Array *>(target)->dtype);
     Py_DECREF(options);
     if (!entry->kept) return false;
-    if (PyErr_Occurred() || !lasting) {
-        Py_DECREF(entry->kept);
-        return !PyErr_Occurred();
-    }
-    const size_t home = key.slot();
-    size_t place = home;
-    for (size_t k = 0; k < probes; ++k)
-        if (const Entry *other = memory.entries[(home + k) % slot_count]; !other || other->key == key) {
-            place = home + k;
-            break;
-        }
-    Entry *former = memory.entries[place % slot_count];
-    memory.entries[place % slot_count] = entry.release();
-    forget(former);
+    forget(std::exchange(find(memory, key), entry.release()));
     return true;
 }
 
@@ -243,18 +235,14 @@ PyObject *call(PyObject *self, PyObject *const *given, Py_ssize_t count) {
     Key key;
     const bool has_key = make_key(key, given, count);
     if (has_key) {
-        const size_t home = key.slot();
-        for (size_t k = 0; k < probes; ++k) {
-            const Entry *entry = memory.entries[(home + k) % slot_count];
-            if (!entry) break;
-            if (!(entry->key == key)) continue;
+        const Entry *entry = find(memory, key);
+        if (entry && entry->key == key) {
             const ReadyCopy ready = entry->ready;  // another thread may replace the entry while this one copies
             PyObject *kept = entry->kept;
             Py_INCREF(kept);
             PyObject *result = repeat(ready, given);
             Py_DECREF(kept);
             if (result || PyErr_Occurred()) return result;
-            break;
         }
     }
     PyObject *arguments = PyTuple_New(count);
@@ -267,9 +255,9 @@ PyObject *call(PyObject *self, PyObject *const *given, Py_ssize_t count) {
     if (pair && PyArg_ParseTuple(pair, "OO", &result, &prepared)) {
         Key again;  // of the arrays as they are now
         Py_INCREF(result);
-        if (has_key && prepared != Py_None && make_key(again, given, count) && again == key &&
-            !store(memory, key, arguments, prepared))
-            Py_CLEAR(result);
+        const bool lasts = has_key && prepared != Py_None && make_key(again, given, count, memory.immutable);
+        PyErr_Clear();  // of an option that does not say what it is
+        if (lasts && again == key && !store(memory, key, arguments, prepared)) Py_CLEAR(result);
     }
     Py_XDECREF(pair);
     Py_DECREF(arguments);
@@ -298,13 +286,7 @@ bool find_numpy() {
     set_base = reinterpret_cast<SetBase>(functions[282]);
     if (!byte_type) return false;
 
-    ReadyCopy ready{};
-    ready.target_bytes = 6;
-    ready.rank = 2;
-    ready.extents[0] = 2;
-    ready.extents[1] = 3;
-    ready.dtype = byte_type;
-    Array *made = new_aligned(ready);
+    Array *made = new_aligned({.target_bytes = 6, .rank = 2, .extents = {2, 3}, .dtype = byte_type});
     if (!made) return false;
     const bool expected = Py_TYPE(made) == array_type && made->rank == 2 && made->extents[1] == 3 &&
                           made->strides[0] == 3 && made->dtype == byte_type && (made->flags & plain) == plain &&
@@ -321,13 +303,9 @@ PyObject *remember(PyObject *, PyObject *arguments) {
     }
     PyObject *prepare, *immutable;
     if (!PyArg_ParseTuple(arguments, "OO!", &prepare, &PyTuple_Type, &immutable)) return nullptr;
-    Memory *memory = new (std::nothrow) Memory{prepare, immutable};
-    if (!memory) return PyErr_NoMemory();
+    Memory *memory = new Memory{prepare, immutable};
     PyObject *capsule = PyCapsule_New(memory, capsule_name, delete_memory);
-    if (!capsule) {
-        delete memory;
-        return nullptr;
-    }
+    if (!capsule) return nullptr;
     Py_INCREF(prepare);
     Py_INCREF(immutable);
     PyObject *function = PyCFunction_New(&call_method, capsule);
