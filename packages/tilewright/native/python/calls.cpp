@@ -22,6 +22,7 @@ struct Array {
     int flags;
 };
 
+// NumPy's flags of an array.
 constexpr int writeable = 0x0400, warns_when_written = 1 << 31, plain = 0x0501;  // plain: in C order, aligned, writeable
 using NewArray = PyObject *(*)(PyTypeObject *, PyObject *dtype, int rank, const Py_ssize_t *extents,
                                const Py_ssize_t *strides, void *data, int flags, PyObject *like);
@@ -124,7 +125,7 @@ struct ReadyCopy {
 struct Entry {
     Key key;
     ReadyCopy ready;
-    PyObject *kept;  // what the key and the ready point to
+    PyObject *kept;  // what both point to
 };
 
 struct Memory {
