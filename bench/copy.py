@@ -174,6 +174,45 @@ def small_calls(rounds: int, times: int = 200) -> None:
         print(f"| {size} x {size} | {cells} |", flush=True)
 
 
+def small_kinds(rounds: int, times: int = 200) -> None:
+    """Print the same for other shapes and types, there and back; NumPy makes the same tiles."""
+    print("\n| us per call | tilize | NumPy | untilize | NumPy |\n|---|---|---|---|---|")
+    kinds = [*product(((64, 64), (96, 64)), (formats.bfloat16.dtype, np.uint8)), ((96, 64), np.float32)]
+    for shape, dtype in (*kinds, ((4, 32, 32), np.float32), ((50, 60), np.float32)):
+        source = random_array(shape, np.float32).astype(dtype)
+        *outer, rows, columns = [-(-n // 32) for n in (*[32 * n for n in shape[:-2]], *shape[-2:])]
+        padded, data = (*outer, 32 * rows, 32 * columns), tuple([slice(n) for n in shape])
+        faces, first = (*outer, rows, 2, 16, columns, 2, 16), len(outer)
+        order = (*range(first), *[first + k for k in (0, 3, 1, 4, 2, 5)])
+        stored, inverse = tuple([faces[k] for k in order]), tuple(np.argsort(order).tolist())
+        tiles = tw.tilize(source)
+
+        def there(s: Any = source, p: Any = padded, d: Any = data, f: Any = faces, o: Any = order) -> Any:
+            whole = s
+            if s.shape != p:
+                whole = np.zeros(p, s.dtype)
+                whole[d] = s
+            return np.ascontiguousarray(whole.reshape(f).transpose(o))
+
+        def back(
+            t: Any = tiles, s: Any = shape, p: Any = padded, d: Any = data, f: Any = stored, o: Any = inverse
+        ) -> Any:
+            whole = t.reshape(f).transpose(o).reshape(p)
+            return whole if whole.shape == s else np.ascontiguousarray(whole[d])
+
+        calls: dict[str, Task] = {
+            "tilize": partial(tw.tilize, source),
+            "NumPy": there,
+            "untilize": partial(tw.untilize, tiles, shape),
+            "NumPy back": back,
+        }
+        assert there().tobytes() == tiles.tobytes()
+        assert back().tobytes() == source.tobytes() == tw.untilize(tiles, shape).tobytes()
+        best = best_times({name: partial(_repeat, call, times) for name, call in calls.items()}, rounds)
+        cells = " | ".join([f"{1e6 * seconds / times:.1f}" for seconds in best.values()])
+        print(f"| {' x '.join(map(str, shape))} {source.dtype} | {cells} |", flush=True)
+
+
 def _repeat(task: Task, times: int) -> None:
     for _ in range(times):
         task()
@@ -324,6 +363,7 @@ def main() -> None:
     if native.is_available():
         near_transposes(options.rounds)
     small_calls(options.rounds)
+    small_kinds(options.rounds)
     if options.one_thread:
         return
     odd_shapes(options.rounds)

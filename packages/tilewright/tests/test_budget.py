@@ -20,7 +20,7 @@ BUDGET = {
         "analysis": (1580, 6),
         "cli": (3550, 22),
         "conversion": (9490, 25),
-        "copying": (2230, 8),
+        "copying": (2290, 9),
         "cute": (1330, 6),
         "explorer": (1300, 9),
         "files": (5480, 18),

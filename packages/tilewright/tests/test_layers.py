@@ -26,6 +26,7 @@ LAYERS = {
         "version": "the version number",
         "errors": "the exceptions",
         "logs": "loggers",
+        "_calls": "the extension module: short calls without Python",
         "_lazy": "packages that load a module on first use",
         "_integers": "division and rounding of integers",
         "_text": "tables, sizes and words as text; a cursor over text",
@@ -135,7 +136,8 @@ def layer_table() -> str:
 
 
 def test_every_package_is_in_a_layer():
-    packages = {path.relative_to(SOURCES).parts[0].removesuffix(".py") for path in FILES} - {"__init__"}
+    files = [*FILES, *SOURCES.glob("*.pyi")]  # an extension module has no other source here
+    packages = {path.relative_to(SOURCES).parts[0].partition(".")[0] for path in files} - {"__init__"}
     assert packages == set(PACKAGES)
 
 

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import sysconfig
 import zipfile
 from importlib import resources
 from pathlib import Path
@@ -93,6 +94,8 @@ def test_wheel_with_the_native_library(tmp_path):
         assert not name.endswith("-any.whl")
         contents = wheel.namelist()
         assert f"tilewright/{native._FILE_NAME}" in contents
+        has_headers = Path(sysconfig.get_path("include"), "Python.h").is_file() and sys.platform != "win32"
+        assert ("tilewright/_calls.abi3.so" in contents) == has_headers
         page = {path.name for path in (ROOT / "src/tilewright/explorer/page").iterdir()}
         assert {"index.html", "main.js", "style.css"} <= page
         data = {

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from importlib import import_module, metadata
+from importlib.util import find_spec
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -102,7 +103,8 @@ def _describe_hardware(name: str, driver: Any) -> str:
     if driver is None:
         return "NumPy, always available"
     if name == "native":
-        return f"instructions {driver.load_library().tw_cpu_features().decode()}"
+        small = "C" if find_spec("tilewright._calls") else "Python"  # where its headers were missing
+        return f"instructions {driver.load_library().tw_cpu_features().decode()}, small calls in {small}"
     home = driver.default_backend()
     queue = getattr(home, "queue", None)  # OpenCL has names for its devices, CUDA numbers
     return f"device {home.device}" if queue is None else f"device {queue.device.name.strip()}"

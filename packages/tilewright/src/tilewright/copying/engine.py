@@ -21,6 +21,7 @@ from ..errors import DeviceError, FormatError, TilewrightError, TransferError
 from ..formats import ScalarFormat, block_format_of, cast, scalar_format_of, uint8
 from ..plugins import list_plugins
 from . import native
+from .calls import ReadyCopy, environment
 from .devices import (
     DEVICE_ENGINES,
     WIDEST,
@@ -528,8 +529,8 @@ class CopyOperation(Protocol):
 
 def run_copy(
     operation: CopyOperation, array: object, out: object | None, threads: int | None, engine: str | None
-) -> Any:
-    """Return the result of a copy, as an array of the library of `array`.
+) -> tuple[Any, ReadyCopy | None]:
+    """Return the result of a copy, as an array of the library of `array`, and how to repeat it, if that is known.
 
     Args:
         operation: the copy.
@@ -538,7 +539,7 @@ def run_copy(
         threads, engine: as in `execute`.
 
     >>> from tilewright.copying.operations import Pack
-    >>> run_copy(Pack("bfloat8_b", 1024), np.ones(1024, np.float32), None, None, None).nbytes
+    >>> run_copy(Pack("bfloat8_b", 1024), np.ones(1024, np.float32), None, None, None)[0].nbytes
     1088
     """
     library = _libraries.get(type(array))
@@ -550,16 +551,17 @@ def run_copy(
     if library is not None and (out is None or type(out) is type(array)):
         try:
             target_signature = None if out is None else library.signature(out)
-            environment = os.environ.get("TILEWRIGHT_ENGINE"), os.environ.get("TILEWRIGHT_THREADS")
             signature, operation_class = library.signature(array), type(operation)
-            key = (operation_class, operation, signature, target_signature, threads, engine, environment)
+            key = (operation_class, operation, signature, target_signature, threads, engine, environment())
             call = _calls.get(key)
         except (AttributeError, RuntimeError, TypeError):  # a tensor without strides, or options without a hash
             key = None
-    result = None if call is None else call.run(array, out)
+    result, ready = None if call is None else call.run(array, out), None
     if result is None:
         result = _run_and_prepare(operation, array, out, threads, engine, key)
-    return result.backend.unwrap(result) if isinstance(result, DeviceArray) else result
+    elif call is not None:
+        ready = call.ready
+    return (result.backend.unwrap(result) if isinstance(result, DeviceArray) else result), ready
 
 
 def run_copies(
@@ -577,7 +579,7 @@ def run_copies(
     for first in range(0, len(arrays), MAX_BATCH):
         batch = arrays[first : first + MAX_BATCH]
         together = _run_batch(operation, batch, engine) if len(batch) > 1 else None
-        results += together or [run_copy(operation, array, None, threads, engine) for array in batch]
+        results += together or [run_copy(operation, array, None, threads, engine)[0] for array in batch]
     return results
 
 
@@ -633,7 +635,7 @@ def _can_prepare(plan: Plan, source: Operand, target: Operand, engine: str | Non
 class _PreparedCall:
     """A copy from any array of one signature into a new array, or into any of another signature."""
 
-    __slots__ = ("_allocate", "_backend", "_job", "_library", "_lows", "_mask", "_plan", "_runners", "_sizes")
+    __slots__ = ("_allocate", "_backend", "_job", "_library", "_lows", "_mask", "_plan", "_runners", "_sizes", "ready")
 
     def __init__(
         self,
@@ -654,6 +656,22 @@ class _PreparedCall:
         self._runners: dict[tuple[int, int], Runner] = {}
         if self._backend is None:
             self._runners[0, 0] = make_runner(job.plan, resolve_threads(threads), resolve_engine(engine))
+        self.ready = self._ready_copy(arrays[1])
+
+    def _ready_copy(self, out: Any) -> ReadyCopy | None:
+        """Return how to repeat the copy without Python, if it is a single run of the native library."""
+        run, job, (read, written) = self._runners.get((0, 0)), self._job, self._sizes
+        if not isinstance(run, native.NativeRunner) or self._library is not _NUMPY:
+            return None
+        dtype = None
+        if out is None:
+            dtype, written = job.element.dtype, prod(job.shape) * job.element.itemsize
+        elif tuple(out.shape) != job.shape:
+            return None
+        low, target_low = self._lows
+        return ReadyCopy(
+            run.address, run.nests, run.count, run.threads, low, target_low, read, written, job.shape, dtype, run
+        )
 
     def run(self, array: Any, out: Any) -> Any:
         """Return the result, or None if the memory of `out` has to be examined first."""

@@ -236,6 +236,11 @@ class NativeRunner:
         self.nests: int = ctypes.addressof(self._translated.nests)
         self.count, self.threads, self.streaming = len(plan.nests), threads, streaming
 
+    @property
+    def address(self) -> int:
+        """The address of the C function that runs the nests."""
+        return ctypes.cast(self._run, ctypes.c_void_p).value or 0
+
     def __call__(self, source: int, target: int) -> None:
         if self._run(self.nests, self.count, source, target, self.threads):
             run_plan(self._translated.plan, source, target, self.threads)  # raises the error

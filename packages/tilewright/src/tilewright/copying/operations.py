@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import prod
 from typing import Any, NamedTuple, TypeAlias, TypeVar
@@ -13,8 +13,9 @@ import numpy as np
 from ..errors import FormatError, LayoutError
 from ..formats import Format, FormatLike, Number, ScalarFormat, block_format_of, format_of, scalar_format_of
 from ..layout import Layout, LayoutLike, Pair, as_integer, row_major, tiled_layout
+from .calls import ReadyCopy, remember
 from .devices import Operand
-from .engine import CopyJob, run_copies, run_copy
+from .engine import CopyJob, CopyOperation, run_copies, run_copy
 from .placement import Array, Placement, native_format, placement_of
 from .plan import plan_copy
 
@@ -74,11 +75,20 @@ def tilize(
     >>> tilize(np.ones((30, 40), dtype=np.float32), dtype="bfloat8_b").nbytes  # two tiles of 1088 bytes
     2176
     """
-    if isinstance(array, np.ndarray) and not array.flags.c_contiguous:
-        array = _with_element_strides(array)
-    operation = Tilize(tile, face, transpose, dtype, pad_value, _fill_text(pad_value))
-    result: Array = run_copy(operation, array, out, threads, engine)
+    result: Array = _tilize(array, out, threads, engine, tile, face, transpose, dtype, pad_value)
     return result
+
+
+@remember
+def _tilize(
+    array: object, out: object, threads: Any, engine: Any, tile: Any, face: Any, transpose: Any, dtype: Any, fill: Any
+) -> tuple[Any, ReadyCopy | None]:
+    operation = Tilize(tile, face, transpose, dtype, fill, _fill_text(fill))
+    if isinstance(array, np.ndarray) and not array.flags.c_contiguous:
+        whole = _with_element_strides(array)
+        if whole is not array:
+            return run_copy(operation, whole, out, threads, engine)[0], None
+    return run_copy(operation, array, out, threads, engine)
 
 
 def tilize_batch(
@@ -168,9 +178,13 @@ def untilize(
     >>> untilize(flat, (4, 8), tile=(2, 2), face=None)[1].tolist()
     [8, 9, 10, 11, 12, 13, 14, 15]
     """
-    extents = tuple(int(n) for n in shape) if isinstance(shape, (tuple, list)) else (int(shape),)
-    result: Array = run_copy(Untilize(extents, tile, face, transpose, dtype, out_dtype), data, out, threads, engine)
+    result: Array = _untilize(data, out, threads, engine, shape, tile, face, transpose, dtype, out_dtype)
     return result
+
+
+def _untilize_to(shape: Any, *options: Any) -> CopyOperation:
+    extents = tuple(int(n) for n in shape) if isinstance(shape, (tuple, list)) else (int(shape),)
+    return Untilize(extents, *options)
 
 
 class Untilize(NamedTuple):
@@ -238,7 +252,7 @@ def relayout(
     [0, 3, 1, 4, 2, 5]
     """
     operation = Relayout(source, target, dtype, pad_value, _fill_text(pad_value), crop)
-    result: Array = run_copy(operation, array, out, threads, engine)
+    result: Array = run_copy(operation, array, out, threads, engine)[0]
     return result
 
 
@@ -273,7 +287,7 @@ def copy(source: object, target: Target, threads: int | None = None, engine: str
     """
     if target is None:
         raise TypeError("copy needs an array as its target, got None; make one of the shape of the source")
-    run_copy(Copy(), source, target, threads, engine)
+    _copy(source, target, threads, engine)
     return target
 
 
@@ -312,7 +326,7 @@ def pack(
     >>> pack(np.ones(2048, dtype=np.float32), "bfloat8_b").nbytes
     2176
     """
-    result: Array = run_copy(Pack(dtype, tile_elements), values, out, threads, engine)
+    result: Array = _pack(values, out, threads, engine, dtype, tile_elements)
     return result
 
 
@@ -352,7 +366,7 @@ def unpack(
     >>> unpack(pack(np.full(1024, 1.5, dtype=np.float32), "bfloat4_b"), "bfloat4_b")[:2].tolist()
     [1.5, 1.5]
     """
-    result: Array = run_copy(Unpack(dtype, tile_elements, out_dtype), data, out, threads, engine)
+    result: Array = _unpack(data, out, threads, engine, dtype, tile_elements, out_dtype)
     return result
 
 
@@ -381,6 +395,17 @@ def _validate_contiguous(operand: Operand, function: str) -> None:
         raise LayoutError(
             f"{function} needs a contiguous array, got strides {operand.strides}; use np.ascontiguousarray"
         )
+
+
+def _remembered(operation: Callable[..., CopyOperation]) -> Callable[..., Any]:
+    """Return a function of (array, out, threads, engine, option, ...) that runs the operation with these options."""
+    return remember(
+        lambda array, out, threads, engine, *options: run_copy(operation(*options), array, out, threads, engine)
+    )
+
+
+_copy, _untilize = _remembered(Copy), _remembered(_untilize_to)
+_pack, _unpack = _remembered(Pack), _remembered(Unpack)
 
 
 def _with_element_strides(array: Array) -> Array:

@@ -259,9 +259,9 @@ def from_native(layout: NativeLayout, static: bool = False, keep_padding: bool =
     if static:
         shape, stride = map_leaves(Int, shape), map_leaves(_as_static_stride, stride)
     result: Layout = object.__new__(Layout)
-    guards = layout.guards if keep_padding else ()
-    result._shape, result._stride = shape, stride
-    result._offset, result._replicas, result._guards = layout.offset, layout.replicas, guards
+    result._shape, result._stride, result._offset, result._replicas = shape, stride, layout.offset, layout.replicas
+    result._guards = layout.guards if keep_padding else ()
+    result._axes = result._flat = result._modes = None
     return result
 
 

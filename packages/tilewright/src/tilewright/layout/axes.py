@@ -326,10 +326,12 @@ StrideArgument: TypeAlias = "SupportsIndex | Place | tuple[StrideArgument, ...] 
 ModeProgram: TypeAlias = "tuple[int, list[tuple[int, Any]], Any]"
 
 
-def plain_reach(shape: object, stride: object, depth: int = 0) -> int:
+def _plain_reach(shape: object, stride: object, depth: int = 0) -> int:
     """Return the largest distance between two offsets of plain nested integers; -1 if the arguments are anything else.
 
-    >>> plain_reach((4, (2, 3)), (6, (3, 1))), plain_reach((4, 8), (1, "x")), plain_reach((4, 8), 1)
+    The one in C returns -1 also where the distance, or an integer, has more than 64 bits.
+
+    >>> _plain_reach((4, (2, 3)), (6, (3, 1))), _plain_reach((4, 8), (1, "x")), _plain_reach((4, 8), 1)
     (23, -1, -1)
     """
     if type(shape) is not tuple or type(stride) is not tuple:
@@ -343,11 +345,17 @@ def plain_reach(shape: object, stride: object, depth: int = 0) -> int:
                 return -1
             reach += (n - 1) * (d if d >= 0 else -d)
         else:
-            inner = plain_reach(n, d, depth + 1)
+            inner = _plain_reach(n, d, depth + 1)
             if inner < 0:
                 return -1
             reach += inner
     return reach
+
+
+try:
+    from .._calls import plain_reach
+except ImportError:
+    plain_reach = _plain_reach
 
 
 def validate_shape_and_stride(shape: ShapeArgument, stride: StrideArgument | None) -> tuple[Shape, Stride]:
@@ -449,14 +457,16 @@ def merge_modes(extents: list[int], channels: list[list[Any]]) -> tuple[list[int
     merged: list[int] = []
     if len(channels) == 1:
         line: list[Any] = []
-        for extent, stride in zip(extents, channels[0], strict=True):
+        next_stride: Any = None  # with which the last mode continues
+        for extent, stride in zip(extents, channels[0]):  # noqa: B905  (of one length; strict=True takes 0.2 us)
             if extent == 1:
                 continue
-            if merged and merged[-1] * line[-1] == stride:
+            if next_stride == stride:
                 merged[-1] = merged[-1] * extent
             else:
                 merged.append(extent)
                 line.append(stride)
+            next_stride = extent * stride
         return (merged, [line]) if merged else ([1], [[0]])
     strides: list[list[Any]] = [[] for _ in channels]
     for k, extent in enumerate(extents):

@@ -449,11 +449,11 @@ class Layout(LayoutLike):
     _offset: Any
     _replicas: tuple[Replica, ...]
     _guards: tuple[Guard, ...]
-    # computed on first use
-    _axes: tuple[str, ...]
+    # computed on first use; None before, where an AttributeError would take longer than what follows it
+    _axes: tuple[str, ...] | None
+    _flat: tuple[list[int], list[Any]] | None
+    _modes: tuple[list[int], list[Any]] | None
     _tagged: tuple[int, ...]
-    _flat: tuple[list[int], list[Any]]
-    _modes: tuple[list[int], list[Any]]
     _program: tuple[list[ModeProgram], list[ModeProgram], bool]
 
     @overload
@@ -483,6 +483,7 @@ class Layout(LayoutLike):
             shape, stride = validate_shape_and_stride(shape, stride)
         self._shape = shape
         self._stride = stride
+        self._axes = self._flat = self._modes = None
         if offset.__class__ is int and not offset and not replicas and not guards:
             self._offset, self._replicas, self._guards = 0, (), ()
             return
@@ -545,13 +546,11 @@ class Layout(LayoutLike):
 
     @property
     def axes(self) -> tuple[str, ...]:
-        try:
-            return self._axes
-        except AttributeError:
-            strides = [*self.flat_modes()[1], *(stride for _, stride in self.replicas), self.offset]
+        if self._axes is None:
+            strides = [*self.flat_modes()[1], *[stride for _, stride in self._replicas], self._offset]
             named = [name for stride in strides if stride.__class__ is Place for name in stride._parts if name]
             self._axes = tuple(dict.fromkeys(named))
-            return self._axes
+        return self._axes
 
     @property
     def bounds(self) -> tuple[Any, Any]:
@@ -712,11 +711,9 @@ class Layout(LayoutLike):
         >>> Layout((4, (2, 3))).flat_modes()
         ([4, 2, 3], [1, 4, 8])
         """
-        try:
-            return self._flat
-        except AttributeError:
+        if self._flat is None:
             self._flat = leaves(self._shape), leaves(self._stride)
-            return self._flat
+        return self._flat
 
     def canonical_modes(self) -> tuple[list[int], list[Any]]:
         """Return the extents and the strides of the coalesced layout; never empty, do not modify these lists.
@@ -724,13 +721,11 @@ class Layout(LayoutLike):
         >>> Layout((2, (1, 6)), (1, (7, 2))).canonical_modes()
         ([12], [1])
         """
-        try:
-            return self._modes
-        except AttributeError:
+        if self._modes is None:
             extents, steps = self.flat_modes()
             merged, (strides,) = merge_modes(extents, [steps])
             self._modes = merged, strides
-            return self._modes
+        return self._modes
 
     def valid(self, *coord: Coordinate) -> bool | Any:
         try:
@@ -859,6 +854,7 @@ def make_layout(
     layout: Layout = object.__new__(Layout)
     layout._shape = shape
     layout._stride = stride
+    layout._axes = layout._flat = layout._modes = None
     if offset.__class__ is Place:
         offset = _canonical_offset(offset, stride, replicas)
     layout._offset = offset

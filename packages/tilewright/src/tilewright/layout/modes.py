@@ -231,10 +231,12 @@ def coalesce(layout: LayoutLike, profile: ShapeArgument | None = None) -> Layout
     >>> coalesce(Layout(((2, 2), (2, 3)), ((1, 2), (4, 8))), (1, 1))
     Layout((4, 6), (1, 4))
     """
-    require_layout(layout, "coalesce")
-    if isinstance(layout, ComposedLayout):
-        return ComposedLayout(layout.outer, coalesce(layout.inner, profile))
-    if not isinstance(layout, Layout) or layout.shape == ():  # pages and inverses are flat
+    if not isinstance(layout, Layout):
+        require_layout(layout, "coalesce")
+        if isinstance(layout, ComposedLayout):
+            return ComposedLayout(layout.outer, coalesce(layout.inner, profile))
+        return layout  # pages and inverses are flat
+    if layout.shape == ():
         return layout
     shape, stride, guards = _merge_leaves(layout, None if profile is None else as_tree(profile))
     merged = make_layout(shape, stride, layout.offset, layout.replicas, tuple(guards))

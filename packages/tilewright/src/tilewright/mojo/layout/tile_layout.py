@@ -138,6 +138,7 @@ class Layout(StaticExtents, NativeLayout):
             return layout
         result: Layout = object.__new__(Layout)
         result._shape, result._stride, result._offset, result._replicas, result._guards = layout._parts()
+        result._axes = result._flat = result._modes = None
         return result
 
     @property
