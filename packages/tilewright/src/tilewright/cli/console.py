@@ -156,14 +156,14 @@ def color_setting() -> bool | None:
 class Answer:
     """The result of a verb: the text for people, the data for programs, and the exit status.
 
-    `text` may be a function, so that nothing is written for people when a program asked.
+    `text` and `data` may be functions, so that nothing is made for people when a program asked, and the other way.
 
     >>> Answer("fits", {"fits": True}).exit_code
     <ExitCode.OK: 0>
     """
 
     text: str | Callable[[], str]
-    data: Any
+    data: Any  # JSON data, or a function that returns it
     exit_code: int = ExitCode.OK
 
 
@@ -198,7 +198,7 @@ class Console:
         {"fits": true}
         """
         if self.json:
-            click.echo(to_json(answer.data))
+            click.echo(to_json(answer.data() if callable(answer.data) else answer.data))
             return
         text = answer.text if isinstance(answer.text, str) else answer.text()
         if text:

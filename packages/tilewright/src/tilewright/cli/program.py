@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import sys
@@ -221,6 +222,8 @@ class VerbGroup(click.Group):
             return super().main(args, NAME, complete_var, False, **extra)
         console = Console(owns_process=args is None)
         _escape_unencodable_output()
+        if console.owns_process:
+            gc.set_threshold(100_000, 20, 50)  # a process of one command frees little, and collects rarely
         _show_logs(_has_flag(args, "--debug"))
         try:
             status = super().main(args, NAME, complete_var, False, obj=console, **extra)
