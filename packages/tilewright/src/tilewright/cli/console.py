@@ -362,6 +362,8 @@ def check_input_path(text: str) -> None:
 
     >>> check_input_path("4x60x90")
     """
+    if "." not in text and not text.endswith(os.sep):
+        return
     from ..files import SUFFIXES
 
     if text.endswith((*SUFFIXES, os.sep)) and "://" not in text and not os.path.exists(text):

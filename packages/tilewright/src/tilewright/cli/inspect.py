@@ -68,9 +68,7 @@ def command(
             lambda: inspection.to_json() | {"tensors": [tensor.to_json() for tensor in chosen]},
         )
     saved = _save_if_asked(inspection, show)
-    return Answer(
-        lambda: f"{inspection.text(table_width())}{saved}", lambda: inspection.to_json() | {"show": show}
-    )
+    return Answer(lambda: f"{inspection.text(table_width())}{saved}", lambda: inspection.to_json() | {"show": show})
 
 
 def _save_if_asked(subject: object, show: str | None) -> str:

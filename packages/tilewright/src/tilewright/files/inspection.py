@@ -18,7 +18,7 @@ from ..errors import LayoutError
 from ..findings import plain_data
 from ..memory import ChipLike, DeviceLike, MemoryConfig, Mesh, TensorSpec, format_devices, format_steps
 from .quantized import PendingTensor
-from .remote_file import is_url
+from .source import is_url
 from .spec_json import spec_to_json
 from .stored_tensor import DevicePart, StoredTensor
 from .tensor_file import TensorFile, open_tensors, select_names
@@ -301,7 +301,7 @@ class Inspection(Drawable):
         """
         names = list(self.file) if tensors is None else [tensor.name for tensor in tensors]
         examples = self._examples if tensors is None else tensors
-        last = None if any([example.mesh is not None for example in examples]) else -1  # the mesh, if there is one
+        last = None if any(example.mesh is not None for example in examples) else -1  # the mesh, if there is one
         cells = {id(example): example.row[:last] for example in {id(each): each for each in examples}.values()}
         rows = [("tensor", *("shape", "format", "size", "padding", "mesh")[:last])]
         rows += [(name, *cells[id(example)]) for name, example in zip(names, examples, strict=True)]

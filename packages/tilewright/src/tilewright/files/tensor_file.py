@@ -15,34 +15,53 @@ from typing import Any, NamedTuple, NoReturn
 
 from .._files import as_path
 from .._json import expect_string
+from .._lazy import late_function
 from .._text import count_of, list_some, suggest
 from ..copying import as_host_array
 from ..errors import FileFormatError, FormatError, LayoutError
 from ..formats import find_scalar_format
 from ..memory import DeviceLike
 from ..plugins import list_plugins, load_plugin
-from .gguf import MAGIC as GGUF_MAGIC
-from .gguf import SUFFIX as GGUF_SUFFIX
-from .gguf import choose_gguf_file, read_gguf
-from .manifest import MANIFEST_NAME, open_converted_tensors, read_manifest
-from .npy import HDF5_START, KERAS_WEIGHTS, NPY_MAGIC, ZIP_START, open_zip, read_hdf5, read_npy, read_npz
-from .onnx import read_onnx
 from .quantized import PendingTensor, join_sections, read_quantization_config
-from .remote_file import as_url_path, is_url, open_model_file
 from .safetensors import MAX_HEADER_BYTES, read_safetensors
 from .source import (
+    GGUF_MAGIC,
+    GGUF_SUFFIX,
+    HDF5_START,
+    KERAS_WEIGHTS,
+    MANIFEST_NAME,
+    NPY_MAGIC,
+    ZIP_START,
     ArraySource,
     FilePath,
     SourceFile,
     decode_file_name,
     find_checkpoint_folder,
+    is_url,
     read_json,
     resolve_inside,
     validate_tensor_name,
 )
 from .stored_tensor import INDEX_SUFFIX, Content, StoredTensor, read_bank_image
-from .tensorbin import read_tensorbin_tensor
-from .torch_checkpoint import find_pickle, is_legacy_checkpoint, read_torch_checkpoint
+
+# Readers that are loaded when a file is theirs.
+
+read_gguf, choose_gguf_file = [late_function(__package__, "gguf", name) for name in ("read_gguf", "choose_gguf_file")]
+read_npy, read_npz, read_hdf5, open_zip = [
+    late_function(__package__, "npy", name) for name in ("read_npy", "read_npz", "read_hdf5", "open_zip")
+]
+read_onnx = late_function(__package__, "onnx", "read_onnx")
+read_tensorbin_tensor = late_function(__package__, "tensorbin", "read_tensorbin_tensor")
+find_pickle, is_legacy_checkpoint, read_torch_checkpoint = [
+    late_function(__package__, "torch_checkpoint", name)
+    for name in ("find_pickle", "is_legacy_checkpoint", "read_torch_checkpoint")
+]
+read_manifest, open_converted_tensors = [
+    late_function(__package__, "manifest", name) for name in ("read_manifest", "open_converted_tensors")
+]
+as_url_path, open_model_file = [
+    late_function(__package__, "remote_file", name) for name in ("as_url_path", "open_model_file")
+]
 
 # Unsupported files: their type, and how to convert their tensors to a supported one.
 
