@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .. import memory
 from .._files import as_path
+from .._lazy import late_function
 from .._text import list_some
 from ..copying import Assembly, join
 from ..errors import FileFormatError, FormatError, TilewrightError
@@ -25,6 +26,7 @@ from ..files import (
     ConversionManifest,
     FilePath,
     ManifestEntry,
+    PendingTensor,
     SourceEntry,
     StoredTensor,
     Tensorbin,
@@ -38,15 +40,17 @@ from ..formats import scalar_format_of
 from ..memory import ChipLike, CircularBuffers, Fit, FitRequest, Mesh, TensorSpec
 from .cache import CacheFile, CacheOptions, Checkpoint, Machine, WeightCache, open_checkpoint, read_options
 from .device_fit import WEIGHTS_ONLY, DeviceTensor, common_mesh, fit_device, mark_weights
-from .plan import NO_HASH, ConversionItem, ConversionPlan, tensorbin_slot
+from .plan import DEFAULT_MEMORY, NO_HASH, ConversionItem, ConversionPlan, tensorbin_slot
 from .recipe import DEFAULT_RECIPE, MODES, Optimizations, Recipe, recipe_names
 from .rules import ConversionTarget
-from .run import DEFAULT_MEMORY, ConversionReport, ProgressCallback, run_plan
 from .source import AssembledSource, hash_range
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from .run import ConversionReport, ProgressCallback
+
+run_plan: Callable[..., ConversionReport] = late_function(__package__, "run", "run_plan")
 
 _DIRECTORY = re.compile(r"tensor_cache_(instruct_)?(bfp8|bf16)")
 
@@ -294,10 +298,18 @@ def list_device_tensors(source: Holdings, placement: Mapping[str, Any] | None = 
         return [DeviceTensor(item.name, item.spec, item.mesh) for item in source.items]
     opened = {source.name: source} if isinstance(source, StoredTensor) else source
     tensors = open_tensors(opened) if isinstance(opened, (str, os.PathLike)) else opened
-    return [DeviceTensor(tensor.name, _place(tensor, placement or {}), tensor.mesh) for tensor in tensors.values()]
+    headers = tensors.headers if isinstance(tensors, TensorFile) else tensors.values()
+    requests: dict[Any, FitRequest] = {}  # few of the very many tensors of a checkpoint differ
+    result = []
+    for tensor in headers:
+        key = id(tensor) if tensor.spec is not None else (tensor.shape, id(tensor.format), tensor.kind)
+        if key not in requests:
+            requests[key] = _place(tensor, placement or {})
+        result.append(DeviceTensor(tensor.name, requests[key], tensor.mesh))
+    return result
 
 
-def _place(tensor: StoredTensor, placement: Mapping[str, Any]) -> FitRequest:
+def _place(tensor: StoredTensor | PendingTensor, placement: Mapping[str, Any]) -> FitRequest:
     if tensor.spec is not None:
         return tensor.spec
     if tensor.format is None and "dtype" not in placement:

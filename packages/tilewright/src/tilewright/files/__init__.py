@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         read_manifest,
     )
     from .npy import read_npy_layout
-    from .quantized import QuantizedTensor, RefusedTensor, decode_small_floats
+    from .quantized import PendingTensor, QuantizedTensor, RefusedTensor, decode_small_floats
     from .remote_file import open_model_file
     from .safetensors import (
         MAX_HEADER_BYTES,
@@ -95,7 +95,7 @@ _NAMES = {
         "open_converted_tensor", "read_manifest",
     ),
     "npy": ("read_npy_layout",),
-    "quantized": ("QuantizedTensor", "RefusedTensor", "decode_small_floats"),
+    "quantized": ("PendingTensor", "QuantizedTensor", "RefusedTensor", "decode_small_floats"),
     "remote_file": ("open_model_file",),
     "safetensors": (
         "MAX_HEADER_BYTES", "METADATA_KEY", "SafetensorsEntry", "encode_header", "read_safetensors", "sample_model",
