@@ -236,7 +236,7 @@ class VerbGroup(click.Group):
         console = Console(owns_process=args is None)
         _escape_unencodable_output()
         if console.owns_process:
-            gc.set_threshold(100_000, 20, 50)  # a process of one command frees little, and collects rarely
+            gc.set_threshold(1_000_000, 20, 50)  # a process of one command frees little, and collects rarely
         _show_logs(_has_flag(args, "--debug"))
         try:
             status = super().main(args, NAME, complete_var, False, obj=console, **extra)

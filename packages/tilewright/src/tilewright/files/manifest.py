@@ -18,7 +18,7 @@ from ..errors import FileFormatError
 from ..formats import Format
 from ..memory import Mesh, TensorSpec
 from .npy import read_npy
-from .source import FilePath, read_json, resolve_inside
+from .source import MANIFEST_NAME, FilePath, read_json, resolve_inside  # noqa: F401  (as others import it)
 from .spec_json import spec_from_json, spec_to_json
 from .stored_tensor import IMAGE_SUFFIX, INDEX_SUFFIX, StoredTensor, read_bank_image
 from .tensorbin import read_tensorbin_tensor

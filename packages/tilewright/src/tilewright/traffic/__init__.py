@@ -1,57 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
 """Traffic: reshard plans, the network on chip, the time of transfers, and which layout is best."""
 
-from typing import TYPE_CHECKING
-
-from .._lazy import lazy_names
-
-if TYPE_CHECKING:
-    from .balance import bank_balance, reader_balance
-    from .estimate import (
-        Bound,
-        Estimate,
-        Flows,
-        NocRates,
-        busiest_links,
-        estimate_transfers,
-        issue_cycles,
-        link_load,
-        rates_of,
-        resource_loads,
-        resource_name,
-    )
-    from .layout_chain import (
-        LayoutChain,
-        MoveCost,
-        best_layout,
-        candidate_specs,
-        cheaper_targets,
-        chrome_trace,
-        move_cost,
-        npe_workload,
-    )
-    from .moves import RISC_NAMES, RequestRun, Requests, Risc, TransferRun, TransferRuns
-    from .noc import Endpoint, Link, NocMap
-    from .plan import KERNELS, ReshardPlan, reshard
-    from .steps import OPERATIONS, ReshardStep, StepBuffer
-
-_NAMES = {
-    "balance": ("bank_balance", "reader_balance"),
-    "estimate": (
-        "Bound", "Estimate", "Flows", "NocRates", "busiest_links", "estimate_transfers", "issue_cycles", "link_load",
-        "rates_of", "resource_loads", "resource_name",
-    ),
-    "layout_chain": (
-        "LayoutChain", "MoveCost", "best_layout", "candidate_specs", "cheaper_targets", "chrome_trace", "move_cost",
-        "npe_workload",
-    ),
-    "moves": ("RISC_NAMES", "RequestRun", "Requests", "Risc", "TransferRun", "TransferRuns"),
-    "noc": ("Endpoint", "Link", "NocMap"),
-    "plan": ("KERNELS", "ReshardPlan", "reshard"),
-    "steps": ("OPERATIONS", "ReshardStep", "StepBuffer"),
-}  # fmt: skip
-if not TYPE_CHECKING:  # a type checker knows the names from above, and that there are no others
-    __getattr__, __dir__ = lazy_names(__name__, _NAMES)
+from .balance import bank_balance, reader_balance
+from .estimate import (
+    Bound,
+    Estimate,
+    Flows,
+    NocRates,
+    busiest_links,
+    estimate_transfers,
+    issue_cycles,
+    link_load,
+    rates_of,
+    resource_loads,
+    resource_name,
+)
+from .layout_chain import (
+    LayoutChain,
+    MoveCost,
+    best_layout,
+    candidate_specs,
+    cheaper_targets,
+    chrome_trace,
+    move_cost,
+    npe_workload,
+)
+from .moves import RISC_NAMES, RequestRun, Requests, Risc, TransferRun, TransferRuns
+from .noc import Endpoint, Link, NocMap
+from .plan import KERNELS, ReshardPlan, reshard
+from .steps import OPERATIONS, ReshardStep, StepBuffer
 
 __all__ = [
     "Bound", "Estimate", "LayoutChain", "Link", "MoveCost", "NocMap", "Requests", "ReshardPlan", "ReshardStep",
