@@ -734,8 +734,8 @@ def _allocate_tensor(
     try:
         allocation = allocator.allocate(spec)
     except OutOfMemory as problem:
-        violation = broken_rule("a free block holds the tensor", str(problem))
-        violations = [replace(violation, remedy="see the alternatives")]
+        reason = str(problem).rpartition("; ")[0]
+        violations = [broken_rule("a free block holds the tensor", f"{reason}; see the alternatives")]
     address = allocation.address if allocation else None
     size, banks, padding, warnings = measures.get(id(spec)) or _measure(spec, allocator.hybrid)
     measures[id(spec)] = size, banks, padding, warnings
