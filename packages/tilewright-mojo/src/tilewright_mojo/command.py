@@ -14,7 +14,7 @@ import click
 from tilewright.cli import Answer, Console, ExitCode, verb
 
 
-@verb("run", context_settings={"ignore_unknown_options": True})
+@verb("run", speaks=True, context_settings={"ignore_unknown_options": True})
 @click.argument("file", metavar="FILE")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[ARGUMENTS]...")
 @click.option(

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import secrets
 import shutil
 import signal
 import stat
@@ -309,7 +308,7 @@ def _open_draft(folder: Path, target: Path) -> BinaryIO:
             return os.open(name, flags | os.O_EXCL | _NO_FOLLOW, 0o666)
 
     while True:
-        file = open(folder / f"{PREFIX}{secrets.token_hex(8)}", "x+b", opener=opener)  # noqa: SIM115  (a Draft closes it)
+        file = open(folder / f"{PREFIX}{os.urandom(8).hex()}", "x+b", opener=opener)  # noqa: SIM115  (a Draft closes it)
         if _is_ours(file.fileno(), file.name):
             return file
         file.close()
@@ -317,7 +316,7 @@ def _open_draft(folder: Path, target: Path) -> BinaryIO:
 
 def _make_draft_folder(parent: Path) -> tuple[Path, int | None]:
     while True:
-        home = parent / f"{PREFIX}{secrets.token_hex(8)}"
+        home = parent / f"{PREFIX}{os.urandom(8).hex()}"
         home.mkdir()
         if not HAS_FLOCK:
             return home, None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packages whose names load their module on first use, and names of companions."""
+"""Packages and functions that load their module on first use, and names of companions."""
 
 from __future__ import annotations
 
@@ -30,6 +30,19 @@ def lazy_names(
         return value
 
     return find, lambda: sorted(homes)
+
+
+def late_function(package: str, module: str, name: str) -> Callable[..., Any]:
+    """Return a function that imports the `module` of a `package`, and calls its function `name`.
+
+    >>> late_function("tilewright", "_integers", "ceil_div")(7, 2)
+    4
+    """
+
+    def call(*args: Any, **options: Any) -> Any:
+        return getattr(import_module(f".{module}", package), name)(*args, **options)
+
+    return call
 
 
 def companion_name(asked: str, module: str, extra: str) -> Any:

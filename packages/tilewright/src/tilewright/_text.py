@@ -143,18 +143,14 @@ def format_table(
     """
     if not rows:
         return []
-    widths = [max([len(row[k]) for row in rows]) for k in range(len(rows[0]))]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     if width is not None:
         others = len(indent) + sum([width + 2 for width in widths[1:]])
         names = shorten_names([row[0] for row in rows], max(_MIN_NAME, width - others))
         rows = [(name, *row[1:]) for name, row in zip(names, rows, strict=True)]
         widths[0] = max(map(len, names))
-    lines = []
-    for row in rows:
-        pairs = enumerate(zip(row, widths, strict=True))
-        cells = [f"{cell:>{n}}" if k in right else f"{cell:<{n}}" for k, (cell, n) in pairs]
-        lines.append(f"{indent}{'  '.join(cells)}".rstrip())
-    return lines
+    cells = "  ".join([f"{{:{'>' if k in right else '<'}{n}}}" for k, n in enumerate(widths)])
+    return [f"{indent}{cells.format(*row)}".rstrip() for row in rows]
 
 
 # Sizes in bytes, as people type and read them: `64KiB`, `1.5 GiB`, `4096`.

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tilewright import FileFormatError, FormatError, open_tensors
-from tilewright.conversion import Recipe, check_cache, plan_cache, prepare, retarget_cache
+from tilewright.conversion import Recipe, check_cache, plan_cache, prepare, recipe_names, retarget_cache
 from tilewright.conversion.rules import ExpressionError, evaluate
 from tilewright.files import read_tensorbin
 
@@ -248,3 +248,8 @@ def test_expressions_compute_with_numbers_only():
         evaluate("lambda: 1", {})
     with pytest.raises(ExpressionError, match="only functions can be called"):
         evaluate("[len][0]('x')", {})
+
+
+def test_the_recipes_that_come_with_tilewright_use_names_that_exist() -> None:
+    for name in recipe_names():
+        Recipe.load(name)._validate()  # not done whenever one is loaded

@@ -8,7 +8,7 @@ import click
 from tilewright.cli import Answer, CommandError, ExitCode, save_picture, table_width, verb
 
 
-@verb("rehearse", context_settings={"ignore_unknown_options": True})
+@verb("rehearse", speaks=True, context_settings={"ignore_unknown_options": True})
 @click.argument("program", metavar="SCRIPT")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[ARGUMENT]...")
 @click.option(

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
 from textwrap import fill
+from threading import Event, Thread
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -156,14 +157,14 @@ def color_setting() -> bool | None:
 class Answer:
     """The result of a verb: the text for people, the data for programs, and the exit status.
 
-    `text` may be a function, so that nothing is written for people when a program asked.
+    `text` and `data` may be functions, so that nothing is made for people when a program asked, and the other way.
 
     >>> Answer("fits", {"fits": True}).exit_code
     <ExitCode.OK: 0>
     """
 
     text: str | Callable[[], str]
-    data: Any
+    data: Any  # JSON data, or a function that returns it
     exit_code: int = ExitCode.OK
 
 
@@ -198,7 +199,7 @@ class Console:
         {"fits": true}
         """
         if self.json:
-            click.echo(to_json(answer.data))
+            click.echo(to_json(answer.data() if callable(answer.data) else answer.data))
             return
         text = answer.text if isinstance(answer.text, str) else answer.text()
         if text:
@@ -215,6 +216,7 @@ class Console:
 
     def print_note(self, line: str) -> None:
         """Print a line on stderr."""
+        Waiting.clear()
         click.echo(line, err=True, color=self.color)
 
 
@@ -260,6 +262,54 @@ def _wrap_line(line: str, width: int) -> str:
     return lines.replace("\u00a0%", " %")
 
 
+class Waiting:
+    """Says on a terminal what a command works on, and for how long, after two seconds without other progress.
+
+    Args:
+        text: the verb and what it works on.
+
+    >>> with Waiting("match a.safetensors b.safetensors"):
+    ...     pass
+    """
+
+    bars = 0  # that show the progress themselves
+    is_shown = False
+
+    def __init__(self, text: str) -> None:
+        self._text = "".join([c if c.isprintable() else " " for c in text])
+        self._ended = Event()
+        self._thread = Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> Waiting:
+        if is_terminal() and not Console.current().json:
+            self._thread.start()
+        return self
+
+    def __exit__(self, error_type: type[BaseException] | None, value: object, trace: TracebackType | None) -> None:
+        self._ended.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        started = time.monotonic()
+        while not self._ended.wait(1 if Waiting.is_shown else _QUIET_SECONDS):
+            Waiting.clear()
+            if not Waiting.bars:
+                clock = f", {_format_clock(time.monotonic() - started)}"
+                width = shutil.get_terminal_size().columns - len(clock) - 1
+                Waiting.is_shown = True
+                print(f"{self._text[:width]}{clock}", end="", file=sys.stderr, flush=True)
+        Waiting.clear()
+
+    @staticmethod
+    def clear() -> None:
+        """Clear the line, before something else is printed."""
+        if Waiting.is_shown:
+            Waiting.is_shown = False
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+_QUIET_SECONDS = 2.0  # before a command says what it works on
 _LINE_SECONDS = 5.0  # between plain lines
 _REDRAW_SECONDS = 0.1
 
@@ -290,6 +340,7 @@ class Progress:
     def __exit__(self, error_type: type[BaseException] | None, value: object, trace: TracebackType | None) -> None:
         if self._bar is not None:
             self._bar.stop()
+            Waiting.bars -= bool(self._bar.tasks)
 
     def update(self, done: int, total: int, detail: str = "") -> None:
         """Report that `done` of `total` units are done, if it is time to report again; `detail` is added to the bar."""
@@ -302,6 +353,8 @@ class Progress:
             print(self.line(done, total, now), file=sys.stderr, flush=True)
             return
         if not self._bar.tasks:
+            Waiting.bars += 1
+            Waiting.clear()
             self._bar.add_task(self.label, total=total, detail="")
             self._bar.start()
         self._bar.update(self._bar.tasks[0].id, completed=done, total=total, detail=detail)
@@ -362,6 +415,8 @@ def check_input_path(text: str) -> None:
 
     >>> check_input_path("4x60x90")
     """
+    if "." not in text and not text.endswith(os.sep):
+        return
     from ..files import SUFFIXES
 
     if text.endswith((*SUFFIXES, os.sep)) and "://" not in text and not os.path.exists(text):

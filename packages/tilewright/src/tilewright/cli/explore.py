@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..memory import DeviceLike
 
 
-@verb("explore")
+@verb("explore", speaks=True)
 @click.argument("start", required=False, metavar="[SHAPE|FILE|LINK]")
 @click.option("--tensor", metavar="NAME", help="Tensor to show, of a FILE that holds several.")
 @device_option

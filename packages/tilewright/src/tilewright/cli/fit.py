@@ -33,7 +33,7 @@ from .subjects import TEXT, is_text, names_file, parse_subject, read_text
 
 if TYPE_CHECKING:
     from ..conversion import Capacity, DeviceTensor
-    from ..files import StoredTensor
+    from ..files import PendingTensor, StoredTensor
     from ..memory import Fit
 
 
@@ -121,9 +121,10 @@ def command(
     report = fit_device(requested, common_mesh(requested), None if placed else options.build_chip(), *reserved)
     report = mark_weights(report, tensors)
     assumed: dict[str, str] = {}
-    for tensor, (_, stated) in zip(report.tensors, pairs, strict=True):
-        if tensor.spec is not None:
-            assumed |= list_assumptions(tensor.spec, typed | stated)
+    both = zip([tensor.spec for tensor in report.tensors], [stated for _, stated in pairs], strict=True)
+    stated_of = {(id(spec), stated): spec for spec, stated in both}
+    for (_, stated), spec in stated_of.items():
+        assumed |= {} if spec is None else list_assumptions(spec, typed | stated)
     return _build_answer(report, assumed)
 
 
@@ -191,8 +192,11 @@ def _answer_machines(model: str, question: Mapping[str, Any]) -> Answer:
 
 def _build_answer(report: Fit, assumed: Mapping[str, str] | None = None) -> Answer:
     line = f"\nassumed: {describe_assumptions(assumed)}" if assumed else ""
-    data = fit_to_json(report) | {"assumed": assumed or {}}
-    return Answer(lambda: format_fit(report) + line, data, ExitCode.OK if report else ExitCode.NO)
+    return Answer(
+        lambda: format_fit(report) + line,
+        lambda: fit_to_json(report) | {"assumed": assumed or {}},
+        ExitCode.OK if report else ExitCode.NO,
+    )
 
 
 def _parse_tensors(
@@ -219,13 +223,18 @@ def _parse_tensors(
         return [(DeviceTensor("", _parse_request(text, options)), settings)]
     from ..files import open_tensors
 
-    return [
-        (DeviceTensor(stored.name, _place_stored(stored, options, typed), stored.mesh), stated_by_file(stored, typed))
-        for stored in open_tensors(text, follow_links).values()
-    ]
+    answers: dict[Any, tuple[Any, frozenset[str]]] = {}  # few of the very many tensors of a checkpoint differ
+    result = []
+    for stored in open_tensors(text, follow_links).headers:
+        is_plain = stored.spec is None and stored.mesh is None and stored.format is not None
+        key = (stored.shape, id(stored.format)) if is_plain else id(stored)
+        if key not in answers:
+            answers[key] = _place_stored(stored, options, typed), stated_by_file(stored, typed)
+        result.append((DeviceTensor(stored.name, answers[key][0], stored.mesh), answers[key][1]))
+    return result
 
 
-def _place_stored(tensor: StoredTensor, options: SpecOptions, typed: frozenset[str]) -> Any:
+def _place_stored(tensor: StoredTensor | PendingTensor, options: SpecOptions, typed: frozenset[str]) -> Any:
     """Return the placement of a stored tensor: the file's own, unless options were typed."""
     if tensor.spec is not None and not typed - CHIP_OPTIONS:
         return tensor.spec

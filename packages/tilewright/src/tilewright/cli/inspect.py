@@ -53,7 +53,7 @@ def command(
     if tensors and tile is None:
         refuse_options(["show"], "on a list of tensors; draw one with tilewright show, or a tile with --tile")
     inspection = inspect(file, follow_links, device=device)
-    chosen = inspection.select(tensors) if tensors else inspection.tensors
+    chosen = inspection.select(tensors) if tensors else inspection.tensors if tile is not None else ()
     if tile is not None:
         if len(chosen) != 1:
             raise click.UsageError(f"--tile needs --tensor with one name: {file} holds {len(chosen)} tensors")
@@ -63,10 +63,12 @@ def command(
     if tensors and len(chosen) == 1:
         return Answer(str(chosen[0]), chosen[0].to_json())
     if tensors:
-        data = inspection.to_json() | {"tensors": [tensor.to_json() for tensor in chosen]}
-        return Answer(lambda: inspection.table(table_width(), chosen), data)
+        return Answer(
+            lambda: inspection.table(table_width(), chosen),
+            lambda: inspection.to_json() | {"tensors": [tensor.to_json() for tensor in chosen]},
+        )
     saved = _save_if_asked(inspection, show)
-    return Answer(lambda: f"{inspection.text(table_width())}{saved}", inspection.to_json() | {"show": show})
+    return Answer(lambda: f"{inspection.text(table_width())}{saved}", lambda: inspection.to_json() | {"show": show})
 
 
 def _save_if_asked(subject: object, show: str | None) -> str:

@@ -20,7 +20,7 @@ from .console import check_input_path, shorten
 from .program import SectionedOption, refuse_options
 
 if TYPE_CHECKING:
-    from ..files import StoredTensor
+    from ..files import PendingTensor, StoredTensor
     from ..memory import Chip, MemoryConfig, Sharding, TensorSpec
 
 if TYPE_CHECKING:
@@ -476,7 +476,7 @@ def group_options(
     return decorate
 
 
-def stated_by_file(tensor: StoredTensor, typed: frozenset[str]) -> frozenset[str]:
+def stated_by_file(tensor: StoredTensor | PendingTensor, typed: frozenset[str]) -> frozenset[str]:
     """Return the options that a stored `tensor` overrides, except those that were `typed`."""
     if tensor.spec is None or typed - CHIP_OPTIONS:
         return frozenset(() if tensor.format is None else ("dtype",))

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from importlib import import_module
 from typing import Any
 
@@ -16,7 +18,7 @@ from click.shell_completion import CompletionItem
 from .._text import suggest
 from ..plugins import list_plugins, load_plugin
 from ..version import __version__
-from .console import Answer, CommandError, Console, ExitCode, describe_error, to_json
+from .console import Answer, CommandError, Console, ExitCode, Waiting, describe_error, shorten, to_json
 
 NAME = "tilewright"
 
@@ -37,8 +39,9 @@ def option_in(section: str) -> Callable[..., Callable[..., Any]]:
 class Verb(click.Command):
     """A command that prints the `Answer` it returns, as text or with --json as JSON, and exits with its status."""
 
-    def __init__(self, *args: Any, **settings: Any) -> None:
+    def __init__(self, *args: Any, speaks: bool = False, **settings: Any) -> None:
         super().__init__(*args, **settings)
+        self.speaks = speaks  # prints while it works
         add_flag("json", "Answer in JSON.")(self)
         add_flag("debug", "Show tracebacks of errors, and what the library logs.")(self)
 
@@ -65,11 +68,20 @@ class Verb(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the verb; print its answer and exit with its status."""
-        answer = super().invoke(ctx)
+        with Waiting(" ".join([str(ctx.info_name), *_list_words(ctx)])) if not self.speaks else nullcontext():
+            answer = super().invoke(ctx)
         if isinstance(answer, Answer):
             ctx.ensure_object(Console).print_answer(answer)
             ctx.exit(answer.exit_code)
         return answer
+
+
+def _list_words(ctx: click.Context) -> list[str]:
+    """Return the arguments of a command that are not options, as they were typed."""
+    names = [str(each.name) for each in ctx.command.params if isinstance(each, click.Argument)]
+    values = [ctx.params.get(name) for name in names]
+    each = [value if isinstance(value, tuple) else (value,) for value in values]
+    return [shorten(str(word)) for words in each for word in words if word is not None]
 
 
 def add_flag(name: str, help_text: str) -> Callable[[Any], Any]:
@@ -115,6 +127,8 @@ follow_links_option = click.option(
 
 def verb(name: str, **settings: Any) -> Callable[[Callable[..., Any]], Verb]:
     """Return a decorator that turns a function into the verb `name`.
+
+    With `speaks=True` among the settings it prints while it works, so that nothing else says what it waits for.
 
     >>> @verb("greet")
     ... def command() -> Answer:
@@ -221,6 +235,8 @@ class VerbGroup(click.Group):
             return super().main(args, NAME, complete_var, False, **extra)
         console = Console(owns_process=args is None)
         _escape_unencodable_output()
+        if console.owns_process:
+            gc.set_threshold(1_000_000, 20, 50)  # a process of one command frees little, and collects rarely
         _show_logs(_has_flag(args, "--debug"))
         try:
             status = super().main(args, NAME, complete_var, False, obj=console, **extra)
@@ -233,6 +249,9 @@ class VerbGroup(click.Group):
             status = ExitCode.INTERRUPTED
         except Exception as problem:
             status = _report(problem, console, _has_flag(args, "--debug"), _has_flag(args, "--json"))
+        if console.owns_process and status == ExitCode.INTERRUPTED:
+            sys.stderr.flush()
+            os._exit(status)  # all is undone by now; to free millions of objects one by one takes long
         sys.exit(status if isinstance(status, int) else ExitCode.OK)
 
 
@@ -264,7 +283,7 @@ def _show_logs(debug: bool) -> None:
 
 class _NoteHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
-        click.echo(f"note: {record.getMessage()}", err=True)
+        Console.current().print_note(f"note: {record.getMessage()}")
 
 
 def _report(problem: Exception, console: Console, debug: bool, as_json: bool) -> int:

@@ -51,11 +51,15 @@ def read_text(argument: str) -> str:
     >>> read_text("(4,8):(8,1)")
     '(4,8):(8,1)'
     """
-    from ..files import SourceFile, find_file_kind
+    from .. import files
 
     if argument == "-":
         content, name = getattr(sys.stdin, "buffer", sys.stdin).read(_MAX_BYTES + 1), "standard input"
-    elif not os.path.isfile(argument) or argument.endswith(".json") or find_file_kind(SourceFile(argument)) is not None:
+    elif (
+        not os.path.isfile(argument)
+        or argument.endswith(".json")
+        or files.find_file_kind(files.SourceFile(argument)) is not None
+    ):
         return argument
     else:
         with Path(argument).open("rb") as file:
@@ -104,19 +108,20 @@ def parse_subject(text: str, options: SpecOptions, shape: tuple[int, ...] | None
     >>> print(parse_subject("(_4,_8):(_8,_1)", SpecOptions()))
     (4,8):(8,1)
     """
+    from .. import notation
+    from ..layout import Layout
     from ..memory import TensorSpec
-    from ..notation import DeviceSharding, ParsedText, find_errors, parse
 
     try:
-        parsed = parse(text, shape)
+        parsed = notation.parse(text, shape)
     except LayoutError:
-        report = find_errors(text, is_message=True)
+        report = notation.find_errors(text, is_message=True)
         if not report.errors:
             raise
-        return ParsedText("error", report)
-    if not isinstance(parsed, ParsedText):
+        return notation.ParsedText("error", report)
+    if isinstance(parsed, Layout) or not isinstance(parsed, notation.ParsedText):
         return parsed
-    if isinstance(parsed.placement, DeviceSharding):
+    if isinstance(parsed.placement, notation.DeviceSharding):
         return parsed.placement
     if isinstance(parsed.placement, TensorSpec):
         if parsed.besides:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 import numpy as np
 
+from .. import files
 from .._files import as_path
 from .._integers import ceil_div
 from .._json import expect_integers, expect_string
@@ -30,13 +31,13 @@ from ..errors import FileFormatError, FormatError, LayoutError
 from ..files import (
     MARKER_PREFIX,
     FilePath,
+    PendingTensor,
     QuantizedTensor,
     RefusedTensor,
     SourceFile,
     StoredTensor,
     find_checkpoint_folder,
     is_url,
-    open_model_file,
     open_tensors,
     read_json,
 )
@@ -397,7 +398,7 @@ class Checkpoint:
         names = [name for own, tensor in self.tensors.items() for name in tensor.sources or [own]]
         return list(dict.fromkeys([*names, *self.unread]))
 
-    @property
+    @cached_property
     def memory_dtype(self) -> ScalarFormat:
         """The type that the checkpoint is loaded as: from config.json, or else the type of its tensors."""
         stored = {element.name for element in self.formats.values()} & _LOADED_DTYPES
@@ -759,7 +760,7 @@ def read_config(source: FilePath) -> Mapping[str, Any] | None:
     """
     try:
         if is_url(source):
-            file = open_model_file(os.fspath(source)).open_beside("config.json")
+            file = files.open_model_file(os.fspath(source)).open_beside("config.json")
         elif as_path(source).suffix == ".json":
             file = SourceFile(source)
         else:
@@ -814,12 +815,12 @@ def open_checkpoint(
         if "vocab_size" not in model.config:
             raise FileFormatError(f"{source} has no tensor 'token_embd.weight'; use a file with all tensors")
         return Checkpoint.of(model_spelling(spell_checkpoint(source)), model, tensors.notes), model.tensors
-    for tensor in tensors.values():
+    for tensor in tensors.headers:
         if isinstance(tensor, RefusedTensor):  # a weight; what has no number format for another reason may not be one
             raise FormatError(f"{tensor.name} cannot be read: {tensor.problem}")
     if config is None:
         raise FileFormatError(f"{source} has no config.json; give the directory of a Hugging Face model")
-    is_quantized = any(isinstance(tensor, QuantizedTensor) for tensor in tensors.values())
+    is_quantized = any(isinstance(tensor, (QuantizedTensor, PendingTensor)) for tensor in tensors.headers)
     is_ignored = config.get("quantization_config") and not is_quantized
     notes = ["config.json has a quantization_config, but no tensor is quantised: it is not used"] if is_ignored else []
     named = name_language_model(tensors) if is_part(config) else tensors

@@ -24,9 +24,9 @@ from ..layout import Box
 from ..memory import Coordinate, from_bytes
 from .cache import CacheFile, CacheOptions, WeightCache, marker_name, open_checkpoint
 from .cache_folder import CacheFolder, build_item, suits_any_mesh
-from .plan import ConversionItem, Slab, SlabCutter
+from .plan import DEFAULT_MEMORY, ConversionItem, Slab, SlabCutter
 from .recipe import DEFAULT_RECIPE, Recipe
-from .run import DEFAULT_MEMORY, MIN_SLAB_BYTES, plan_memory
+from .run import MIN_SLAB_BYTES, plan_memory
 from .source import Rounding, describe_difference, hash_range, name_targets, note_exceptional
 from .work_folder import WorkFolder
 

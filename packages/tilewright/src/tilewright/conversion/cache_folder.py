@@ -6,9 +6,9 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from math import prod
 from pathlib import Path
@@ -16,15 +16,17 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .. import memory
 from .._files import as_path
+from .._lazy import late_function
 from .._text import list_some
 from ..copying import Assembly, join
-from ..errors import FileFormatError, FormatError, LayoutError, TilewrightError
+from ..errors import FileFormatError, FormatError, TilewrightError
 from ..files import (
     MANIFEST_NAME,
     ByteRange,
     ConversionManifest,
     FilePath,
     ManifestEntry,
+    PendingTensor,
     SourceEntry,
     StoredTensor,
     Tensorbin,
@@ -35,17 +37,20 @@ from ..files import (
     read_tensorbin_tensor,
 )
 from ..formats import scalar_format_of
-from ..memory import ChipLike, CircularBuffers, Fit, FitRequest, Mesh, TensorSpec, check_fit
+from ..memory import ChipLike, CircularBuffers, Fit, FitRequest, Mesh, TensorSpec
 from .cache import CacheFile, CacheOptions, Checkpoint, Machine, WeightCache, open_checkpoint, read_options
-from .plan import NO_HASH, ConversionItem, ConversionPlan, tensorbin_slot
+from .device_fit import WEIGHTS_ONLY, DeviceTensor, common_mesh, fit_device, mark_weights
+from .plan import DEFAULT_MEMORY, NO_HASH, ConversionItem, ConversionPlan, tensorbin_slot
 from .recipe import DEFAULT_RECIPE, MODES, Optimizations, Recipe, recipe_names
 from .rules import ConversionTarget
-from .run import DEFAULT_MEMORY, ConversionReport, ProgressCallback, run_plan
 from .source import AssembledSource, hash_range
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from .run import ConversionReport, ProgressCallback
+
+run_plan: Callable[..., ConversionReport] = late_function(__package__, "run", "run_plan")
 
 _DIRECTORY = re.compile(r"tensor_cache_(instruct_)?(bfp8|bf16)")
 
@@ -273,21 +278,7 @@ def prepare(
 
 # `fit`: whether a checkpoint, a cache, a file or a plan fits the devices that hold it, or tensors fit a chip.
 
-_WEIGHTS_ONLY = "weights only: KV cache and activations are not counted"
 Holdings: TypeAlias = "str | os.PathLike[str] | TensorFile | StoredTensor | Tensorbin | ConversionPlan"
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceTensor:
-    """One device's part of a tensor: its name, the spec or its arguments, and the mesh that shares it.
-
-    >>> DeviceTensor("w", TensorSpec((4, 4))).mesh is None
-    True
-    """
-
-    name: str
-    request: FitRequest
-    mesh: Mesh | None = None
 
 
 def list_device_tensors(source: Holdings, placement: Mapping[str, Any] | None = None) -> list[DeviceTensor]:
@@ -307,10 +298,18 @@ def list_device_tensors(source: Holdings, placement: Mapping[str, Any] | None = 
         return [DeviceTensor(item.name, item.spec, item.mesh) for item in source.items]
     opened = {source.name: source} if isinstance(source, StoredTensor) else source
     tensors = open_tensors(opened) if isinstance(opened, (str, os.PathLike)) else opened
-    return [DeviceTensor(tensor.name, _place(tensor, placement or {}), tensor.mesh) for tensor in tensors.values()]
+    headers = tensors.headers if isinstance(tensors, TensorFile) else tensors.values()
+    requests: dict[Any, FitRequest] = {}  # few of the very many tensors of a checkpoint differ
+    result = []
+    for tensor in headers:
+        key = id(tensor) if tensor.spec is not None else (tensor.shape, id(tensor.format), tensor.kind)
+        if key not in requests:
+            requests[key] = _place(tensor, placement or {})
+        result.append(DeviceTensor(tensor.name, requests[key], tensor.mesh))
+    return result
 
 
-def _place(tensor: StoredTensor, placement: Mapping[str, Any]) -> FitRequest:
+def _place(tensor: StoredTensor | PendingTensor, placement: Mapping[str, Any]) -> FitRequest:
     if tensor.spec is not None:
         return tensor.spec
     if tensor.format is None and "dtype" not in placement:
@@ -318,23 +317,6 @@ def _place(tensor: StoredTensor, placement: Mapping[str, Any]) -> FitRequest:
             f"{tensor.name} has elements of type {tensor.kind}, which has no number format in tilewright; give a dtype"
         )
     return {"dtype": tensor.format, **placement, "shape": tensor.shape}
-
-
-def common_mesh(tensors: Iterable[DeviceTensor]) -> tuple[int, ...]:
-    """Return the shape of the mesh that shares tensors, () if one device holds them; raise if there are several.
-
-    >>> common_mesh([DeviceTensor("w", TensorSpec((4, 4)))])
-    ()
-    """
-    meshes = [(tensor.mesh.shape, tensor.name) for tensor in tensors if tensor.mesh is not None]
-    shapes = {shape: name for shape, name in meshes if prod(shape) > 1}
-    if len(shapes) > 1:
-        (shape, first), (other, second) = list(shapes.items())[:2]
-        raise LayoutError(
-            f"{first} is on a mesh of {list(shape)}, {second} on one of {list(other)}: they are not for one machine;"
-            " check them one after the other"
-        )
-    return next(iter(shapes), ())
 
 
 def fit(
@@ -389,17 +371,6 @@ def fit(
     return mark_weights(report, [request])
 
 
-def mark_weights(report: Fit, requests: Iterable[object]) -> Fit:
-    """Return a report of files, which says that it is of weights only if one of them is the folder of a model.
-
-    >>> mark_weights(memory.fit(TensorSpec((4, 4)), "n150"), ["weights.npy"]).scope
-    ''
-    """
-    folders = [Path(path) for path in requests if isinstance(path, (str, os.PathLike)) and os.path.isdir(path)]
-    is_model = any((folder / "config.json").is_file() for folder in folders)
-    return replace(report, scope=_WEIGHTS_ONLY) if is_model else report
-
-
 def fit_plan(
     plan: ConversionPlan,
     machine: str,
@@ -421,23 +392,7 @@ def fit_plan(
 
 
 def _of_weights(report: Fit, plan: ConversionPlan) -> Fit:
-    return replace(report, scope=_WEIGHTS_ONLY, notes=plan.notes)
-
-
-def fit_device(
-    tensors: Sequence[DeviceTensor],
-    mesh: tuple[int, ...],
-    chip: ChipLike | None,
-    circular_buffers: CircularBuffers = 0,
-    *reserved: int,
-) -> Fit:
-    """Return whether what one device holds fits it; `mesh` is the shape of the mesh of devices, () for one device.
-
-    The other arguments are as in `fit`.
-    """
-    requests = [tensor.request for tensor in tensors]
-    names = [tensor.name for tensor in tensors]
-    return check_fit(requests, TensorSpec, chip, circular_buffers, *reserved, names=names, mesh=mesh)
+    return replace(report, scope=WEIGHTS_ONLY, notes=plan.notes)
 
 
 # `retarget_cache`: convert the weight cache of one machine for another with the same mesh.

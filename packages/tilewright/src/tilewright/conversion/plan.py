@@ -68,6 +68,7 @@ from .source import AssembledSource, Rounding, aligned_bytes, stored_shape
 
 # One tensor of a conversion: its source, its target, and its slot in an output file; items can be sent to workers.
 
+DEFAULT_MEMORY = 1 << 30  # of a conversion
 NO_HASH = "0" * 64
 PAYLOAD = "payload"  # the draft of a single output file, which all tensors are written to
 

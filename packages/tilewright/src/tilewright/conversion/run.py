@@ -20,12 +20,13 @@ import numpy as np
 
 from .._files import Draft, rename_over, write_file
 from .._integers import round_up
+from .._lazy import late_function
 from ..copying import CACHE_LINE, aligned_empty
 from ..errors import FormatError, MemoryConfigError, TilewrightError, TransferError
 from ..files import MANIFEST_NAME, ByteArray, FilePath, PagedBoxes
 from ..memory import TensorSpec
-from ..tiling import count_workers, submit_unique
 from .plan import (
+    DEFAULT_MEMORY,
     PAYLOAD,
     ConversionItem,
     ConversionPlan,
@@ -51,6 +52,10 @@ from .source import (
     note_exceptional,
 )
 from .work_folder import ExistingOutput, Journal, WorkFolder, is_in_payload
+
+count_workers, submit_unique = [  # of executors
+    late_function("tilewright", "tiling", name) for name in ("count_workers", "submit_unique")
+]
 
 # The memory of a conversion: scratch for the slabs of each thread, and buffers for outputs that come out of order.
 
@@ -456,7 +461,6 @@ class WorkerPool:
 
 
 ProgressCallback = Callable[["ProgressEvent"], None]
-DEFAULT_MEMORY = 1 << 30
 _BASE_MEMORY = 80 << 20  # Python, NumPy and file headers
 MIN_SLAB_BYTES = 1 << 16
 _RETRIES = 2

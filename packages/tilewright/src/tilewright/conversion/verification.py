@@ -31,9 +31,9 @@ from ..files import (
 )
 from ..formats import scalar_format_of
 from ..memory import DeviceLike, TensorSpec, format_devices, placement_violations
-from .plan import SlabCutter, Sources, open_sources
+from .plan import DEFAULT_MEMORY, SlabCutter, Sources, open_sources
 from .rules import ConversionTarget, evaluate
-from .run import DEFAULT_MEMORY, MIN_SLAB_BYTES, plan_memory
+from .run import MIN_SLAB_BYTES, plan_memory
 from .source import (
     AssembledSource,
     Rounding,

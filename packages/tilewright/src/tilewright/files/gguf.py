@@ -21,12 +21,11 @@ from ..errors import FileFormatError
 from ..formats import GGML_TYPES, GgmlType, ScalarFormat, Singles, scalar_format_of, uint8
 from ..layout import Box
 from .quantized import QuantizedTensor
-from .source import RangeReader, SourceFile, resolve_inside
+from .source import GGUF_MAGIC, GGUF_SUFFIX, RangeReader, SourceFile, resolve_inside
 from .stored_tensor import Content, StoredTensor
 
 # The header of GGUF files, versions 2 and 3, little-endian, checked completely before any of it is used.
 
-MAGIC = b"GGUF"
 VERSIONS = (2, 3)
 MAX_HEADER_BYTES = 1 << 28  # the largest vocabularies take a tenth of it
 _MAX_KEY_BYTES = (1 << 16) - 1  # the limit of the format
@@ -190,7 +189,7 @@ def read_gguf_header(file: SourceFile) -> GgufHeader:
 
 
 def _read_version(header: RangeReader) -> int:
-    if header.left < 8 or header.take(4, "the magic") != MAGIC:
+    if header.left < 8 or header.take(4, "the magic") != GGUF_MAGIC:
         raise FileFormatError("not a GGUF file: it does not start with 'GGUF'")
     version = header.take_integer(4, "the version")
     if version in VERSIONS:
@@ -311,7 +310,6 @@ def _refuse_overlaps(entries: tuple[GgufEntry, ...]) -> None:
         reached, before = entry.end, entry.name
 
 
-SUFFIX = ".gguf"
 SPLIT_NAME = re.compile(r"(.*)-(\d{5})-of-(\d{5})\.gguf")
 _MAX_PARTS = 10_000
 _MAX_NAMED = 4
@@ -391,7 +389,7 @@ def choose_gguf_file(names: Iterable[str]) -> str | None:
     >>> choose_gguf_file(["config.json", "m-00002-of-00002.gguf", "m-00001-of-00002.gguf"])
     'm-00001-of-00002.gguf'
     """
-    files = sorted([name for name in names if name.lower().endswith(SUFFIX)])
+    files = sorted([name for name in names if name.lower().endswith(GGUF_SUFFIX)])
     models = {SPLIT_NAME.sub(r"\1-of-\3", name): name for name in reversed(files)}
     if len(models) > 1:
         shown = ", ".join(sorted(models.values())[:_MAX_NAMED])

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,10 @@ from typing import Any
 from .._text import count_of, format_bytes, format_count, format_extents, format_table, spell_extents
 from ..display import Drawable
 from ..errors import LayoutError
+from ..findings import plain_data
 from ..memory import ChipLike, DeviceLike, MemoryConfig, Mesh, TensorSpec, format_devices, format_steps
-from .remote_file import is_url
+from .quantized import PendingTensor
+from .source import is_url
 from .spec_json import spec_to_json
 from .stored_tensor import DevicePart, StoredTensor
 from .tensor_file import TensorFile, open_tensors, select_names
@@ -88,6 +91,17 @@ class TensorFacts:
         paged = f"tiles {self.spec.tile}" if self.spec.is_tiled else "rows"
         return paged if self.spec.memory == MemoryConfig() else f"{paged}, {self.spec.memory}"
 
+    @property
+    def row(self) -> tuple[str, ...]:
+        """The texts of a table: shape, format, size, padding and mesh.
+
+        >>> TensorFacts("x", (2,), "uint8", "u1", None, "x.npy", (128, 130), 0).row
+        ('2', 'uint8', '2 bytes', '-', '-')
+        """
+        share = f"{100 * self.padding_bytes / self.nbytes:.3g} %" if self.padding_bytes else "-"
+        mesh = "-" if self.mesh is None else self.mesh.summary
+        return spell_extents(self.shape, "scalar"), self.format or self.kind, format_bytes(self.nbytes), share, mesh
+
     def __str__(self) -> str:
         shape = format_extents(self.shape, "scalar")
         lines = [
@@ -138,7 +152,7 @@ class TensorFacts:
         spec = None if self.spec is None else spec_to_json(self.spec)
         mesh = None if self.mesh is None else self.mesh.to_json()
         parts = [part.to_json() for part in self.parts]
-        sections = [asdict(section) for section in self.sections]
+        sections = [plain_data(section) for section in self.sections]
         return {**result, "spec": spec, "mesh": mesh, "parts": parts, "sections": sections, "nbytes": self.nbytes}
 
 
@@ -155,7 +169,34 @@ class Inspection(Drawable):
 
     def __init__(self, file: TensorFile) -> None:
         self.file = file
-        self.tensors = tuple([_summarize(tensor) for tensor in file.values()])
+
+    @cached_property
+    def tensors(self) -> tuple[TensorFacts, ...]:
+        """The summaries of all tensors."""
+        return tuple([_summarize(tensor) for tensor in self.file.headers])
+
+    @cached_property
+    def _examples(self) -> list[TensorFacts]:
+        """For each tensor the summary of the first one that differs from it only in its name and its place."""
+        examples: dict[Hashable, TensorFacts] = {}
+        result = []
+        for tensor in self.file.headers:
+            key: Hashable = id(tensor)
+            if isinstance(tensor, PendingTensor):
+                key = id(tensor.like)
+            elif type(tensor) is StoredTensor and tensor.spec is None:
+                start, end = tensor.byte_range
+                key = (tensor.shape, tensor.kind, id(tensor.format), end - start)
+            if key not in examples:
+                examples[key] = _summarize(tensor)
+            result.append(examples[key])
+        return result
+
+    @cached_property
+    def _counts(self) -> list[tuple[TensorFacts, int]]:
+        """Each example, and how many tensors are like it."""
+        counts = Counter(map(id, self._examples))
+        return [(example, counts[key]) for key, example in {id(each): each for each in self._examples}.items()]
 
     @property
     def path(self) -> str:
@@ -175,7 +216,7 @@ class Inspection(Drawable):
     @property
     def nbytes(self) -> int:
         """The bytes of all tensors."""
-        return sum([tensor.nbytes for tensor in self.tensors])
+        return self.file.nbytes
 
     def tile(self, name: str, row: int, column: int) -> DecodedTile:
         """Return one decoded tile of tensor `name`, by its `row` and `column` in the tensor folded to a matrix.
@@ -218,8 +259,8 @@ class Inspection(Drawable):
 
     def _file_sizes(self) -> dict[Path, int]:
         """Return the sizes of the files that hold the tensors."""
-        remote = {tensor.path: tensor.file.size for tensor in self.file.values() if is_url(tensor.path)}
-        return {path: remote[path] if path in remote else path.stat().st_size for path in self.file.files}
+        sources = {source.path: source for source in self.file.sources}
+        return {path: file.size if is_url(path) else path.stat().st_size for path, file in sources.items()}
 
     def to_json(self) -> dict[str, Any]:
         """Return the same for programs."""
@@ -246,9 +287,7 @@ class Inspection(Drawable):
         ...     [tensor.name for tensor in inspect(folder).select(["w*"])]
         ['wq', 'wk']
         """
-        names = select_names([tensor.name for tensor in self.tensors], list(patterns))
-        by_name = {tensor.name: tensor for tensor in self.tensors}
-        return tuple([by_name[name] for name in names])
+        return tuple([self.facts(name) for name in select_names(list(self.file), list(patterns))])
 
     def table(self, width: int | None = None, tensors: Sequence[TensorFacts] | None = None) -> str:
         """Return a line for each of `tensors`, by default all; names are shortened to fit `width`, if it is given.
@@ -260,14 +299,12 @@ class Inspection(Drawable):
         tensor  shape  format   size      padding
         x       2x3    float32  24 bytes  -
         """
-        listed = self.tensors if tensors is None else tensors
-        on_mesh = any(tensor.mesh is not None for tensor in listed)
-        rows = [("tensor", "shape", "format", "size", "padding", *(("mesh",) if on_mesh else ()))]
-        for tensor in listed:
-            shape = spell_extents(tensor.shape, "scalar")
-            share = f"{100 * tensor.padding_bytes / tensor.nbytes:.3g} %" if tensor.padding_bytes else "-"
-            mesh = ("-" if tensor.mesh is None else tensor.mesh.summary,) if on_mesh else ()
-            rows.append((tensor.name, shape, tensor.format or tensor.kind, format_bytes(tensor.nbytes), share, *mesh))
+        names = list(self.file) if tensors is None else [tensor.name for tensor in tensors]
+        examples = self._examples if tensors is None else tensors
+        last = None if any(example.mesh is not None for example in examples) else -1  # the mesh, if there is one
+        cells = {id(example): example.row[:last] for example in {id(each): each for each in examples}.values()}
+        rows = [("tensor", *("shape", "format", "size", "padding", "mesh")[:last])]
+        rows += [(name, *cells[id(example)]) for name, example in zip(names, examples, strict=True)]
         return "\n".join(format_table(rows, width))
 
     def text(self, width: int | None = None) -> str:
@@ -281,13 +318,15 @@ class Inspection(Drawable):
         """
         files = self._file_sizes()
         size = sum(files.values())
-        counts = f"{count_of(len(self.tensors), 'tensor')}, {format_bytes(size)} in {count_of(len(files), 'file')}"
+        counts = f"{count_of(len(self.file), 'tensor')}, {format_bytes(size)} in {count_of(len(files), 'file')}"
         lines = [f"{self.path}: {self.kind}, {counts}, {format_count(self.parameters)} parameters"]
         lines += [_format_pair(key, value, width) for key, value in sorted(self.metadata.items())]
-        placed = Counter([tensor.placed for tensor in self.tensors])
+        placed: Counter[str] = Counter()
+        for example, count in self._counts:
+            placed[example.placed] += count
         layouts = [f"{count_of(count, 'tensor')} in {how}" for how, count in placed.most_common(_MAX_KINDS)]
-        unreadable = [tensor for tensor in self.tensors if tensor.problem is not None]
-        problems = [f"{tensor.name} cannot be read: {tensor.problem}" for tensor in unreadable]
+        pairs = zip(self.file, self._examples, strict=True)
+        problems = [f"{name} cannot be read: {each.problem}" for name, each in pairs if each.problem is not None]
         more = [f"and {len(problems) - _MAX_KINDS} more"] if len(problems) > _MAX_KINDS else []
         types = [
             f"{total['format']}: {count_of(total['tensors'], 'tensor')}, {format_count(total['elements'])} elements,"
@@ -314,18 +353,18 @@ class Inspection(Drawable):
         {'format': 'int64', 'tensors': 1, 'elements': 4, 'nbytes': 32}
         """
         totals: dict[str, dict[str, Any]] = {}
-        for tensor in self.tensors:
+        for tensor, count in self._counts:
             name = tensor.format or tensor.kind
             total = totals.setdefault(name, {"format": name, "tensors": 0, "elements": 0, "nbytes": 0})
             for key, amount in (("tensors", 1), ("elements", prod(tensor.shape)), ("nbytes", tensor.nbytes)):
-                total[key] += amount
+                total[key] += count * amount
         return sorted(totals.values(), key=lambda total: -int(total["nbytes"]))
 
     def __str__(self) -> str:
         return self.text()
 
     def __repr__(self) -> str:
-        return f"<Inspection of {self.path}: {self.kind}, {count_of(len(self.tensors), 'tensor')}>"
+        return f"<Inspection of {self.path}: {self.kind}, {count_of(len(self.file), 'tensor')}>"
 
 
 def inspect(
@@ -346,7 +385,7 @@ def inspect(
     return Inspection(file if device is None else file.on_device(device))
 
 
-def _summarize(tensor: StoredTensor) -> TensorFacts:
+def _summarize(tensor: StoredTensor | PendingTensor) -> TensorFacts:
     spec, sections = tensor.spec, tensor.sections
     padding = 0
     if spec is not None:

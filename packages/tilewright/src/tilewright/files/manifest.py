@@ -18,12 +18,11 @@ from ..errors import FileFormatError
 from ..formats import Format
 from ..memory import Mesh, TensorSpec
 from .npy import read_npy
-from .source import FilePath, read_json, resolve_inside
+from .source import MANIFEST_NAME, FilePath, read_json, resolve_inside  # noqa: F401  (as others import it)
 from .spec_json import spec_from_json, spec_to_json
 from .stored_tensor import IMAGE_SUFFIX, INDEX_SUFFIX, StoredTensor, read_bank_image
 from .tensorbin import read_tensorbin_tensor
 
-MANIFEST_NAME = "tilewright.json"
 MARKER_PREFIX = ".weights_complete."  # of files that mark a weight cache as complete, for its readers
 EXCEPTIONAL = frozenset({"nan", "infinite", "out_of_range"})  # values that are counted
 _VERSION = 1

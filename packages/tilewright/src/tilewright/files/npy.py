@@ -23,14 +23,13 @@ import numpy as np
 from .._json import expect_integer
 from ..errors import FileFormatError, FormatError
 from ..formats import ScalarFormat, find_scalar_format, format_of
-from .source import FilePath, SourceFile, as_source_file, import_library
+from .source import KERAS_WEIGHTS, NPY_MAGIC, ZIP_START, FilePath, SourceFile, as_source_file, import_library
 from .stored_tensor import Content, StoredTensor
 
 # The members of zip files: where their bytes are, and compressed ones unpacked to a temporary file.
 
 _LOCAL_HEADER_BYTES = 30  # of a member, before its name
 _CHUNK = 1 << 20
-ZIP_START = b"PK\x03\x04"
 
 _ZIP_ERRORS: tuple[type[Exception], ...] = (
     zipfile.BadZipFile,
@@ -233,7 +232,6 @@ class UnpackedMember(UnpackedFile):
             raise FileFormatError(f"{name} is {left} bytes shorter than its header says")
 
 
-NPY_MAGIC = b"\x93NUMPY"
 _MAX_HEADER_BYTES = 65_535
 MAX_NPY_HEADER = _MAX_HEADER_BYTES + 12
 """Bytes at the start of a file that hold its header."""
@@ -414,8 +412,6 @@ def _open_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, file: SourceFi
 
 # HDF5 files, read with h5py: `.h5` and `.hdf5`, and `.keras`, a zip file with one of them in it.
 
-HDF5_START = b"\x89HDF\r\n\x1a\n"
-KERAS_WEIGHTS = "model.weights.h5"
 _MAX_DATASETS = 200_000
 _MIN_DECODED_BYTES = 1 << 30  # datasets may always be this large,
 _MAX_RATIO = 1024  # and otherwise this many times as large as their file

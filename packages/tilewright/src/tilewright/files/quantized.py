@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property, partial
+from functools import cached_property
 from math import prod
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -500,22 +501,49 @@ class RefusedTensor(StoredTensor):
         return self.reason
 
 
-@dataclass(frozen=True, slots=True)
-class PendingTensor:
-    """A tensor of a checkpoint with very many that is made from `sections` when it is asked for, by `make`.
+class PendingTensor(NamedTuple):
+    """A tensor of a checkpoint with very many, which is made from `sections` when it is asked for.
 
-    >>> [field for field in PendingTensor.__dataclass_fields__]
-    ['name', 'sections', 'make']
+    It is `like` another, already made one in all but its name and its sections; `join` makes it from its codes.
+
+    >>> PendingTensor._fields
+    ('name', 'sections', 'like', 'join')
     """
 
     name: str
     sections: tuple[StoredTensor, ...]
-    make: Callable[[], StoredTensor]
+    like: StoredTensor
+    join: Callable[[StoredTensor], StoredTensor | None]
+
+    def __getattr__(self, name: str) -> Any:
+        """Return its type, its shape and the like."""
+        return getattr(self.like, name)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all sections."""
+        return sum([section.byte_range[1] - section.byte_range[0] for section in self.sections])
+
+    @property
+    def byte_range(self) -> tuple[int, int]:
+        """The start and end of the codes in their file."""
+        return self.sections[0].byte_range
+
+    @property
+    def path(self) -> Path:
+        """The path of the file of the codes."""
+        return self.sections[0].path
+
+    def make(self) -> StoredTensor:
+        """Return the tensor."""
+        result = self.join(self.sections[0])
+        assert result is not None  # as of the one that it is like
+        return result
 
 
 def join_sections(
     tensors: Sequence[StoredTensor], read_config: Callable[[], QuantizationConfig | None]
-) -> list[StoredTensor | PendingTensor]:
+) -> Sequence[StoredTensor | PendingTensor]:
     """Return tensors with those that belong together made into one: codes, scales and the like.
 
     `read_config` returns the configuration of the checkpoint, and is called if any tensor may be quantised. What
@@ -530,52 +558,48 @@ def join_sections(
     """
     by_name = {tensor.name: tensor for tensor in tensors}
     if not any(_may_be_codes(tensor, by_name) for tensor in tensors):
-        return list(tensors)
+        return tensors
     checkpoint = _Checkpoint(by_name, read_config())
     joint: dict[str, StoredTensor | PendingTensor] = {}
     used: set[str] = set()
     names = set(by_name)
-    modules = _describe_modules(tensors)
-    sections_of: dict[Any, tuple[str, ...] | None] = {}  # the names of sections, without the module; None: not joined
+
+    def add(codes: StoredTensor, joined: StoredTensor | PendingTensor) -> None:
+        if joined.name != codes.name and joined.name in names:
+            joined = RefusedTensor.of(codes.name, codes, f"there is another tensor {joined.name!r}")
+        names.add(joined.name)
+        joint[codes.name] = joined
+        used.update([section.name for section in joined.sections if section.name != joined.name])
+
+    modules: dict[str, list[StoredTensor]] = {}
     for tensor in tensors:
-        module, _, last = tensor.name.rpartition(".")
-        prefix = f"{module}." if module else ""
-        alike = None if modules is None or last.endswith("_packed") else (last, modules[module])
-        joined: StoredTensor | PendingTensor | None
-        if alike is not None and alike in sections_of:
-            sections = sections_of[alike]
-            if sections is None:
-                continue
-            parts = tuple([by_name[prefix + name] for name in sections])
-            name = prefix + _base_name(last)
-            joined = PendingTensor(name, parts, partial(checkpoint.join_readable, tensor))
-        else:
-            joined = checkpoint.join(tensor)
-            if alike is not None and not isinstance(joined, RefusedTensor):
-                own = None if joined is None else joined.sections
-                sections_of[alike] = None if own is None else tuple([part.name.removeprefix(prefix) for part in own])
-        if joined is not None:
-            if joined.name != tensor.name and joined.name in names:
-                joined = RefusedTensor.of(tensor.name, tensor, f"there is another tensor {joined.name!r}")
-            names.add(joined.name)
-            joint[tensor.name] = joined
-            used.update([section.name for section in joined.sections if section.name != joined.name])
+        modules.setdefault(tensor.name.rpartition(".")[0], []).append(tensor)
+    # of bitsandbytes, which names the module after the codes, so that other modules matter
+    is_local = not any(name.endswith("absmax") for name in names)
+    joins_of: dict[Any, list[tuple[int, tuple[int, ...], StoredTensor]]] = {}  # codes, sections, the tensor
+    for module, members in modules.items():
+        start = len(module) + bool(module)
+        facts = tuple([(t.name[start:], t.kind, id(t.format), t.shape, t.order, t.strides, t.swapped) for t in members])
+        if is_local and facts in joins_of:
+            for k, parts, like in joins_of[facts]:
+                sections = tuple([members[i] for i in parts])
+                codes = members[k]
+                if sections:
+                    add(codes, PendingTensor(_base_name(codes.name), sections, like, checkpoint.join))
+                elif (other := checkpoint.join(codes)) is not None:
+                    add(codes, other)
+            continue
+        joins = joins_of[facts] = []
+        positions = {tensor.name: k for k, tensor in enumerate(members)}
+        for k, codes in enumerate(members):
+            joined = checkpoint.join(codes)
+            if joined is not None:
+                # a refusal names the tensor, and packed integers have a tensor with their shape, whose values matter
+                is_own = isinstance(joined, RefusedTensor) or codes.name.endswith("_packed")
+                parts = () if is_own else tuple([positions[section.name] for section in joined.sections])
+                joins.append((k, parts, joined))
+                add(codes, joined)
     return [joint.get(tensor.name, tensor) for tensor in tensors if tensor.name in joint or tensor.name not in used]
-
-
-def _describe_modules(tensors: Sequence[StoredTensor]) -> dict[str, Any] | None:
-    """Return the facts that decide how tensors are joined, for each module: their names, types and shapes.
-
-    None if names of other modules matter.
-    """
-    listed: dict[str, list[Any]] = {}
-    for tensor in tensors:
-        module, _, last = tensor.name.rpartition(".")
-        if last == "absmax":  # of bitsandbytes, named after the codes
-            return None
-        listed.setdefault(module, []).append((last, _type_of(tensor), tensor.shape, _is_contiguous(tensor)))
-    numbers: dict[Any, int] = {}  # a number stands for a description, which takes long to compare
-    return {module: numbers.setdefault(tuple(description), len(numbers)) for module, description in listed.items()}
 
 
 _BASE_ENDS = ("_blocks", "_packed", "_qdata")
@@ -596,8 +620,9 @@ def _may_be_codes(tensor: StoredTensor, by_name: Mapping[str, StoredTensor]) -> 
     name = tensor.name
     if name.endswith(("_packed", "_blocks", "_qdata", ".qweight", ".compressed", "._data")):
         return True
-    has_scales = any(f"{name}{end}" in by_name for end in _SCALE_SUFFIXES)
-    return _type_of(tensor) in _FOREIGN_CODES and (has_scales or name.rpartition(".")[2] == "weight")
+    if _type_of(tensor) not in _FOREIGN_CODES:
+        return False
+    return name.rpartition(".")[2] == "weight" or any(f"{name}{end}" in by_name for end in _SCALE_SUFFIXES)
 
 
 def _type_of(tensor: StoredTensor) -> str:
@@ -627,12 +652,6 @@ class _Checkpoint:
         except _RefusedError as problem:
             return RefusedTensor.of(base, tensor, str(problem))
         return QuantizedTensor.of(base, content)
-
-    def join_readable(self, tensor: StoredTensor) -> StoredTensor:
-        """Return the tensor made from a tensor of codes that is like another, already recognised one."""
-        joined = self.join(tensor)
-        assert joined is not None
-        return joined
 
     def _expect(self, name: str) -> StoredTensor:
         tensor = self.tensors.get(name)

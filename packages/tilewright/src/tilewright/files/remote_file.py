@@ -26,9 +26,8 @@ from numpy.typing import NDArray
 from .._files import as_path
 from ..errors import FileFormatError
 from .http_ranges import FileRanges, HttpRanges, hub_endpoint
-from .source import ByteArray, FilePath, SourceFile, import_library
+from .source import ByteArray, FilePath, SourceFile, import_library, is_url
 
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _HUB_NAME = re.compile(r"[\w.-]+")
 _BLOCK = 1 << 18  # bytes that are read at least, and kept, when a header is read
 _MAX_BLOCKS = 16
@@ -57,16 +56,6 @@ class UrlPath(PosixPath if os.name == "posix" else WindowsPath):  # type: ignore
 
     def __fspath__(self) -> str:
         return str(self)
-
-
-def is_url(path: FilePath) -> bool:
-    """Return whether a name is a URL rather than a path.
-
-    >>> is_url("hf://owner/model"), is_url("folder/model.npz")
-    (True, False)
-    """
-    text = os.fsdecode(path)
-    return _URL.match(text) is not None and not text.lower().startswith("file://")
 
 
 def resolve_url(url: str) -> str:

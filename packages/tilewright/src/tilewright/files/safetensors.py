@@ -92,7 +92,7 @@ def parse_header(data: bytes | memoryview, data_bytes: int) -> tuple[list[Safete
     metadata = {
         expect_string(k, "a key of the metadata"): expect_string(v, f"metadata {k!r}") for k, v in metadata.items()
     }
-    entries = sorted([_parse_entry(*item) for item in result.items()], key=attrgetter("start", "end"))
+    entries = sorted(_parse_entries(result), key=attrgetter("start", "end"))
     reached = 0
     for entry in entries:
         if entry.start != reached:
@@ -105,17 +105,28 @@ def parse_header(data: bytes | memoryview, data_bytes: int) -> tuple[list[Safete
     return entries, metadata
 
 
+def _parse_entries(listed: dict[str, Any]) -> list[SafetensorsEntry]:
+    """Return the tensors that a header lists: a checkpoint may have 100,000, but of few element types and shapes."""
+    sizes: dict[tuple[Any, str], tuple[tuple[int, ...], int]] = {}  # of validated types and shapes
+    entries = []
+    for name, fields in listed.items():
+        try:
+            dtype, (start, end) = fields["dtype"], fields["data_offsets"]
+            shape, nbytes = sizes[dtype, repr(fields["shape"])]  # which tells 2 from 2.0 and "2"
+            is_sound = type(start) is type(end) is int and 0 <= start <= end < 1 << 63 and end - start == nbytes
+            if is_sound and len(fields) == 3 and name.isascii():
+                entries.append(SafetensorsEntry(name, dtype, shape, start, end))
+                continue
+        except (TypeError, ValueError, KeyError):
+            pass  # a new shape, or a problem, which is stated below
+        entry = _parse_entry(name, fields)
+        sizes[entry.kind, repr(list(entry.shape))] = entry.shape, entry.end - entry.start
+        entries.append(entry)
+    return entries
+
+
 def _parse_entry(name: object, fields: Any) -> SafetensorsEntry:
     name = expect_string(name, "a tensor's name")
-    try:  # all at once: a checkpoint may have 100,000 entries
-        dtype, shape, (start, end) = fields["dtype"], fields["shape"], fields["data_offsets"]
-        numbers = [*shape, start, end]
-        is_sound = len(shape) <= 64 and {*map(type, numbers)} == {int} and 0 <= min(numbers) <= max(numbers) < 1 << 63
-        is_known = len(fields) == 3
-        if is_known and is_sound and type(shape) is list and prod(shape) * KINDS[dtype][0] == 8 * (end - start):
-            return SafetensorsEntry(name, dtype, tuple(shape), start, end)
-    except (TypeError, ValueError, KeyError):
-        pass  # the checks below state the problem
     if not isinstance(fields, dict):
         raise FileFormatError(f"expected an object for {name!r}, got {repr(fields)[:40]}")
     missing = {"dtype", "shape", "data_offsets"} - set(fields)

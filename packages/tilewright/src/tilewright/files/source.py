@@ -24,6 +24,28 @@ from .._json import parse_json
 from ..copying import native
 from ..errors import FileFormatError
 
+# How files are recognised.
+
+GGUF_MAGIC, GGUF_SUFFIX = b"GGUF", ".gguf"
+NPY_MAGIC = b"\x93NUMPY"
+ZIP_START = b"PK\x03\x04"
+HDF5_START = b"\x89HDF\r\n\x1a\n"
+KERAS_WEIGHTS = "model.weights.h5"  # in a zip archive
+MANIFEST_NAME = "tilewright.json"
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+
+
+def is_url(path: FilePath) -> bool:
+    """Return whether a name is a URL rather than a path.
+
+    >>> is_url("hf://owner/model"), is_url("folder/model.npz")
+    (True, False)
+    """
+    text = os.fsdecode(path)
+    return _URL.match(text) is not None and not text.lower().startswith("file://")
+
+
 # Names of tensors and files: a tensor's name makes one safe file name, which can be read back.
 
 _MODEL = re.compile(r"(models|datasets|spaces)--.+")

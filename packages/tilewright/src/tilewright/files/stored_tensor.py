@@ -281,7 +281,7 @@ def validate_extents(name: str, shape: Sequence[int]) -> None:
 
     >>> validate_extents("x", (0, 2**40))
     """
-    if prod([n for n in shape if n]) > _MAX_ELEMENTS:
+    if prod(shape) > _MAX_ELEMENTS or (0 in shape and prod([n for n in shape if n]) > _MAX_ELEMENTS):
         raise FileFormatError(
             f"{name!r} has shape {list(shape)}, which is too large: expected at most {_MAX_ELEMENTS} elements"
             " (extents of 0 ignored)"
@@ -327,6 +327,19 @@ class StoredTensor:
     def __post_init__(self) -> None:
         validate_extents(self.name, self.shape)
 
+    def __getattr__(self, name: str) -> Any:
+        """Return what `dense` leaves out until it is asked for: `host` and `parts`."""
+        if name not in ("host", "parts"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        extents = tuple([self.shape[d] for d in inverse_order(self.order)])
+        value: object
+        if name == "parts":
+            value = (StoredPart(Box((0,) * len(extents), extents), self.byte_range[0]),)
+        else:
+            value = None if self.format is None else _dense_spec(extents, self.format)
+        self.__dict__[name] = value
+        return value
+
     @classmethod
     def dense(
         cls,
@@ -350,9 +363,10 @@ class StoredTensor:
         (64, 88)
         """
         extents = tuple(shape)
-        host, box, order = _dense_layout(extents, element, fortran)
+        validate_extents(name, extents)
         # without the constructor, which takes most of the time to open a checkpoint of 100,000 tensors
         tensor = object.__new__(cls)
+        order = range(len(extents))
         tensor.__dict__.update(
             name=name,
             kind=kind,
@@ -361,12 +375,9 @@ class StoredTensor:
             spec=None,
             byte_range=(start, start + nbytes),
             file=file,
-            host=host,
-            parts=(StoredPart(box, start),),
-            order=order,
+            order=tuple(order[::-1] if fortran else order),
             swapped=swapped,
         )
-        tensor.__post_init__()
         return tensor
 
     @classmethod
@@ -718,14 +729,9 @@ class StoredTensor:
 
 
 @lru_cache(maxsize=4096)  # a checkpoint has many tensors of few shapes
-def _dense_layout(
-    shape: tuple[int, ...], element: ScalarFormat | None, fortran: bool
-) -> tuple[TensorSpec | None, Box, tuple[int, ...]]:
-    """Return the spec of contiguous elements, their box with dimensions as stored, and the order that undoes these."""
-    order = tuple(range(len(shape)))
-    stored_shape = shape[::-1] if fortran else shape
-    host = None if element is None else TensorSpec(stored_shape, element, "row_major")
-    return host, Box((0,) * len(shape), stored_shape), order[::-1] if fortran else order
+def _dense_spec(shape: tuple[int, ...], element: Format) -> TensorSpec:
+    """Return the spec of contiguous elements with dimensions as stored."""
+    return TensorSpec(shape, element, "row_major")
 
 
 def _dense_strides(shape: Sequence[int]) -> tuple[int, ...]:

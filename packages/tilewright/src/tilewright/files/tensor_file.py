@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,34 +15,53 @@ from typing import Any, NamedTuple, NoReturn
 
 from .._files import as_path
 from .._json import expect_string
+from .._lazy import late_function
 from .._text import count_of, list_some, suggest
 from ..copying import as_host_array
 from ..errors import FileFormatError, FormatError, LayoutError
 from ..formats import find_scalar_format
 from ..memory import DeviceLike
 from ..plugins import list_plugins, load_plugin
-from .gguf import MAGIC as GGUF_MAGIC
-from .gguf import SUFFIX as GGUF_SUFFIX
-from .gguf import choose_gguf_file, read_gguf
-from .manifest import MANIFEST_NAME, open_converted_tensors, read_manifest
-from .npy import HDF5_START, KERAS_WEIGHTS, NPY_MAGIC, ZIP_START, open_zip, read_hdf5, read_npy, read_npz
-from .onnx import read_onnx
 from .quantized import PendingTensor, join_sections, read_quantization_config
-from .remote_file import as_url_path, is_url, open_model_file
 from .safetensors import MAX_HEADER_BYTES, read_safetensors
 from .source import (
+    GGUF_MAGIC,
+    GGUF_SUFFIX,
+    HDF5_START,
+    KERAS_WEIGHTS,
+    MANIFEST_NAME,
+    NPY_MAGIC,
+    ZIP_START,
     ArraySource,
     FilePath,
     SourceFile,
     decode_file_name,
     find_checkpoint_folder,
+    is_url,
     read_json,
     resolve_inside,
     validate_tensor_name,
 )
 from .stored_tensor import INDEX_SUFFIX, Content, StoredTensor, read_bank_image
-from .tensorbin import read_tensorbin_tensor
-from .torch_checkpoint import find_pickle, is_legacy_checkpoint, read_torch_checkpoint
+
+# Readers that are loaded when a file is theirs.
+
+read_gguf, choose_gguf_file = [late_function(__package__, "gguf", name) for name in ("read_gguf", "choose_gguf_file")]
+read_npy, read_npz, read_hdf5, open_zip = [
+    late_function(__package__, "npy", name) for name in ("read_npy", "read_npz", "read_hdf5", "open_zip")
+]
+read_onnx = late_function(__package__, "onnx", "read_onnx")
+read_tensorbin_tensor = late_function(__package__, "tensorbin", "read_tensorbin_tensor")
+find_pickle, is_legacy_checkpoint, read_torch_checkpoint = [
+    late_function(__package__, "torch_checkpoint", name)
+    for name in ("find_pickle", "is_legacy_checkpoint", "read_torch_checkpoint")
+]
+read_manifest, open_converted_tensors = [
+    late_function(__package__, "manifest", name) for name in ("read_manifest", "open_converted_tensors")
+]
+as_url_path, open_model_file = [
+    late_function(__package__, "remote_file", name) for name in ("as_url_path", "open_model_file")
+]
 
 # Unsupported files: their type, and how to convert their tensors to a supported one.
 
@@ -331,13 +350,16 @@ class TensorFile(Mapping[str, StoredTensor]):
         notes: Iterable[str] = (),
     ) -> None:
         self.path, self.kind, self.metadata, self.notes = path, kind, dict(metadata or {}), tuple(notes)
-        self._tensors: dict[str, StoredTensor | PendingTensor] = {}
-        for tensor in tensors:
-            validate_tensor_name(tensor.name)
-            if tensor.name in self._tensors:
-                paths = sorted({str(stored.sections[0].path) for stored in (self._tensors[tensor.name], tensor)})
-                raise FileFormatError(f"tensor {tensor.name!r} exists twice, in {' and '.join(paths)}")
-            self._tensors[tensor.name] = tensor
+        self._tensors = _index_by_name(list(tensors))
+
+    @property
+    def headers(self) -> Collection[StoredTensor | PendingTensor]:
+        """What headers tell of the tensors, in order, where `values()` makes each `StoredTensor`.
+
+        >>> [header.shape for header in store_arrays({"w": [[1.0, 2.0]]}).headers]
+        [(1, 2)]
+        """
+        return self._tensors.values()
 
     def __getitem__(self, name: str) -> StoredTensor:
         try:
@@ -370,7 +392,7 @@ class TensorFile(Mapping[str, StoredTensor]):
         ...     open_tensors(f"{folder}/out").on_device((0, 1))["x"].shape
         (64, 48)
         """
-        if all(tensor.mesh is None for tensor in self.values()):
+        if all(tensor.mesh is None for tensor in self.headers):
             raise LayoutError(f"{self.path} has no tensor on a mesh of devices; leave out device {device}")
         parts = [tensor if tensor.mesh is None else tensor.on_device(device) for tensor in self.values()]
         return TensorFile(self.path, self.kind, parts, self.metadata, self.notes)
@@ -385,7 +407,16 @@ class TensorFile(Mapping[str, StoredTensor]):
         ...     [path.name for path in open_tensors(folder).files]
         ['x.npy']
         """
-        return list(dict.fromkeys([part.path for tensor in self._tensors.values() for part in tensor.sections]))
+        return list(dict.fromkeys([source.path for source in self.sources]))
+
+    @property
+    def sources(self) -> list[SourceFile]:
+        """The files that hold the tensors, as they were when they were opened.
+
+        >>> [source.size for source in store_arrays({"w": [1.0, 2.0]}).sources]
+        [16]
+        """
+        return list(dict.fromkeys([part.file for tensor in self.headers for part in tensor.sections]))
 
     @property
     def nbytes(self) -> int:
@@ -397,12 +428,27 @@ class TensorFile(Mapping[str, StoredTensor]):
         ...     open_tensors(folder).nbytes
         24
         """
-        return sum(
-            [part.byte_range[1] - part.byte_range[0] for tensor in self._tensors.values() for part in tensor.sections]
-        )
+        return sum([tensor.nbytes for tensor in self.headers])
 
     def __repr__(self) -> str:
         return f"<TensorFile {self.path}: {self.kind}, {count_of(len(self), 'tensor')}, {self.nbytes} bytes>"
+
+
+def _index_by_name(tensors: Sequence[StoredTensor | PendingTensor]) -> dict[str, StoredTensor | PendingTensor]:
+    """Return tensors by name; raise if a name points outside of its directory, or exists twice."""
+    result = {tensor.name: tensor for tensor in tensors}
+    whole = "".join(result)  # names of a checkpoint with very many are checked together
+    if not (whole.isascii() and whole.isprintable()) or any(c in whole for c in "/\\:") or ".." in result:
+        for name in result:
+            validate_tensor_name(name)
+    if len(result) < len(tensors):
+        first: dict[str, StoredTensor | PendingTensor] = {}
+        for tensor in tensors:
+            if tensor.name in first:
+                paths = sorted({str(stored.sections[0].path) for stored in (first[tensor.name], tensor)})
+                raise FileFormatError(f"tensor {tensor.name!r} exists twice, in {' and '.join(paths)}")
+            first[tensor.name] = tensor
+    return result
 
 
 def select_names(names: Sequence[str], patterns: str | Iterable[str]) -> list[str]:
@@ -455,10 +501,11 @@ def open_tensors(path: FilePath, follow_symlinks: bool = False) -> TensorFile:
 
 def _join_quantized(file: TensorFile, open_beside: Callable[[str], SourceFile]) -> TensorFile:
     """Return the tensors of a checkpoint, codes and scales as one each; `open_beside` opens files next to it."""
-    if any(tensor.spec is not None for tensor in file.values()):  # made by convert, or by ttnn
+    stored = [tensor for tensor in file.headers if isinstance(tensor, StoredTensor)]
+    if any(tensor.spec is not None for tensor in stored):  # made by convert, or by ttnn
         return file
-    tensors = join_sections(list(file.values()), lambda: read_quantization_config(open_beside))
-    return TensorFile(file.path, file.kind, tensors, file.metadata, file.notes)
+    tensors = join_sections(stored, lambda: read_quantization_config(open_beside))
+    return file if tensors is stored else TensorFile(file.path, file.kind, tensors, file.metadata, file.notes)
 
 
 @contextmanager
@@ -491,9 +538,11 @@ def _read_sharded(index: SourceFile, follow_symlinks: bool) -> TensorFile:
     listed = result.get("weight_map") if isinstance(result, dict) else None
     if not isinstance(listed, dict):
         raise FileFormatError("the index has no weight_map")
-    homes = {
-        expect_string(name, "a name"): expect_string(home, f"the file of {name!r}") for name, home in listed.items()
-    }
+    for name, home in listed.items():
+        if type(home) is not str or not (name.isascii() and home.isascii()):
+            expect_string(name, "a name")
+            expect_string(home, f"the file of {name!r}")
+    homes: dict[str, str] = listed
     kind = next(kind for suffix, kind in INDICES.items() if index.path.name.endswith(suffix))
     shards: dict[str, TensorFile] = {}
     metadata: dict[str, str] = {}
@@ -505,9 +554,9 @@ def _read_sharded(index: SourceFile, follow_symlinks: bool) -> TensorFile:
             shards[home] = shard
             metadata |= shard.metadata
     for name, home in homes.items():
-        if name not in shards[home]:
+        if name not in shards[home]._tensors:
             raise FileFormatError(f"the index says that {name!r} is in {home!r}, but it is not")
-    tensors = [shards[home][name] for name, home in homes.items()]
+    tensors = [shards[home]._tensors[name] for name, home in homes.items()]
     unlisted = [repr(name) for home, shard in shards.items() for name in shard if homes.get(name) != home]
     notes = [f"{index.path.name} does not list {list_some(unlisted, _MAX_NAMED)}, left out"] if unlisted else []
     return TensorFile(index.path, f"sharded {kind}", tensors, metadata, notes)

@@ -7,7 +7,7 @@ from base64 import b64decode
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -127,7 +127,7 @@ def load_code_book(name: str) -> NDArray[np.int8]:
     >>> load_code_book("IQ3_S").shape, load_code_book("IQ1_S")[1].tolist()
     ((512, 4), [1, -1, -1, -1, -1, -1, -1, -1])
     """
-    text = (files("tilewright.formats") / _TABLES).read_text(encoding="ascii")
+    text = Path(__file__).with_name(_TABLES).read_text(encoding="ascii")
     packed = np.frombuffer(b64decode(text.split(f"[{name}]\n")[1].split("[")[0]), np.uint8)
     levels = np.array(_LEVELS[name], np.int8)
     bits, row = (2, 8) if len(levels) <= 4 else (4, 4)

@@ -34,7 +34,7 @@ from .config import (
 )
 from .cores import CoreCoord, CoreRangeSet, first_cores
 from .paging import PageTable
-from .placement_rules import Violation, broken_rule, placement_violations
+from .placement_rules import Violation, broken_rule
 
 if TYPE_CHECKING:
     from .spec import TensorSpec
@@ -130,10 +130,19 @@ class MemoryView:
         """
         return any(block.shard_addresses for block in self.allocations)
 
-    def __str__(self) -> str:
+    @property
+    def summary(self) -> str:
+        """The first line of the text: what is used and free.
+
+        >>> Allocator("wormhole_n150").memory_view("l1_small").summary
+        'L1_SMALL: 0 of 0 bytes in each of 64 banks used, largest free block 0'
+        """
         banks = f"in {'some' if self.has_own_addresses else 'each'} of {self.num_banks} banks"
         head = f"{self.buffer_type}: {self.allocated} of {self.bank_bytes} bytes {banks} used"
-        lines = [f"{head}, largest free block {self.largest_free}"]
+        return f"{head}, largest free block {self.largest_free}"
+
+    def __str__(self) -> str:
+        lines = [self.summary]
         for block in self.allocations:
             tensor = f"  {block.spec.shape} {block.spec.dtype}, {block.spec.memory}" if block.spec else ""
             if block.shard_addresses:
@@ -262,7 +271,7 @@ class Allocator(Drawable):
                 f"the spec is for {spec.known_chip}, but the allocator is for {self.chip}; use spec.with_chip(...)"
             )
         buffer_type, size = spec.memory.buffer_type, spec.allocated_bytes_beside(self.hybrid)
-        for violation in placement_violations(spec, any_size=True):
+        for violation in spec.rules_broken:
             raise violation.error(str(violation))
         if not size:
             return Allocation(self._take_number(), buffer_type, EMPTY_ADDRESS, 0, spec)
@@ -303,11 +312,11 @@ class Allocator(Drawable):
         region = self._region(buffer_type)
         address = region.find(size, self._occupied_by_shards(buffer_type, spec))
         if address is None:
-            view = self.memory_view(buffer_type)
+            whole, free = region.end - region.start, self._free_sizes(buffer_type)
             raise OutOfMemory(
                 f"{total} bytes of {buffer_type} over {count_of(banks, 'bank')} need {size} bytes per bank, but the"
-                f" largest free block has {view.largest_free}: a bank has {view.bank_bytes} bytes, {view.allocated}"
-                f" allocated and {view.free} free; fit lists alternatives"
+                f" largest free block has {max(free, default=0)}: a bank has {whole} bytes, {whole - sum(free)}"
+                f" allocated and {sum(free)} free; fit lists alternatives"
             )
         return self._record(region, buffer_type, address, size, spec)
 
@@ -389,6 +398,11 @@ class Allocator(Drawable):
             )
         return self._regions[buffer_type]
 
+    def _free_sizes(self, memory: BufferType) -> list[int]:
+        """Return the sizes of the blocks of a memory that are free in all banks."""
+        free = _subtract(self._region(memory).blocks, self._occupied_by_shards(memory, None))
+        return [high - low for low, high in free]
+
     def memory_view(self, buffer_type: BufferTypeLike) -> MemoryView:
         """Return the state of the memory `buffer_type`.
 
@@ -397,7 +411,7 @@ class Allocator(Drawable):
         """
         memory = BufferType.of(buffer_type)
         region = self._region(memory)
-        sizes = [high - low for low, high in _subtract(region.blocks, self._occupied_by_shards(memory, None))]
+        sizes = self._free_sizes(memory)
         total, free = region.end - region.start, sum(sizes)
         scattered = self._scattered.values() if memory is BufferType.L1 else ()
         blocks = tuple(sorted([*region.allocations.values(), *scattered], key=lambda block: block.address))
@@ -559,7 +573,7 @@ class Fit:
         lines += self._summarize() if len(self.tensors) > _MAX_LISTED else map(str, self.tensors)
         for view in self.memories:
             if view.allocated:
-                lines.append(str(view).splitlines()[0])
+                lines.append(view.summary)
                 used, total = (format_bytes(size * view.num_banks) for size in (view.allocated, view.bank_bytes))
                 if len(self.tensors) > 1 and not view.has_own_addresses:
                     lines.append(f"  in all {used} of {total}, {format_bytes(view.free * view.num_banks)} left")
@@ -608,14 +622,17 @@ def check_fit(
     True
     """
     target = _select_chip(requests, chip)
-    checked = [_check_request(item, spec_type, target) for item in requests]
+    each = {id(item): item for item in requests}  # of a checkpoint with very many tensors, few that differ
+    results = {key: _check_request(item, spec_type, target) for key, item in each.items()}
+    checked = [results[id(item)] for item in requests]
     circular = _total_bytes(circular_buffers)
-    hybrid = any(spec is not None and spec.memory.allocation is AllocationMode.PER_CORE for spec, _ in checked)
+    per_core = AllocationMode.PER_CORE
+    hybrid = any(spec is not None and spec.memory.allocation is per_core for spec, _ in results.values())
     new_allocator = partial(Allocator, target, *reserved, hybrid=hybrid)
     allocator = new_allocator()
-    tensors = [_allocate_tensor(spec, violations, allocator) for spec, violations in checked]
-    if names:
-        tensors = [replace(tensor, name=name) for tensor, name in zip(tensors, names, strict=True)]
+    labels = names or ("",) * len(checked)
+    measures: dict[int, tuple[int, int, int, tuple[str, ...]]] = {}
+    tensors = [_allocate_tensor(*pair, allocator, name, measures) for pair, name in zip(checked, labels, strict=True)]
     problems = _overlap_violations(allocator, circular)
     fits = not problems and not any(tensor.problems for tensor in tensors)
     options: list[Alternative] = []
@@ -644,8 +661,10 @@ def _remedies_for_all(
     if any(spec is None or spec.memory.buffer_type is not BufferType.DRAM for spec in specs):
         return
     chip, free = allocator.chip, allocator.memory_view("dram").free
+    distinct = {id(spec): spec for spec in specs if spec is not None}
     for name in _SMALL_FORMATS:
-        changed = [_as_format(spec, name) for spec in specs if spec is not None]
+        smaller = {key: _as_format(spec, name) for key, spec in distinct.items()}
+        changed = [smaller[id(spec)] for spec in specs if spec is not None]
         needed = sum([round_up(spec.allocated_bytes, chip.allocation_alignment) for spec in changed])
         if needed <= free:
             total = format_bytes(sum([spec.nbytes for spec in changed]))
@@ -698,26 +717,39 @@ def _check_request(
         spec = spec_type(**{**request, "chip": chip}) if isinstance(request, Mapping) else request.with_chip(chip)
     except MemoryConfigError as problem:
         return None, [broken_rule("the spec is valid", str(problem))]
-    return spec, list(placement_violations(spec, any_size=True))
+    return spec, list(spec.rules_broken)
 
 
-def _allocate_tensor(spec: TensorSpec | None, violations: list[Violation], allocator: Allocator) -> FitTensor:
-    """Return how a tensor fits beside those that are allocated already."""
+def _allocate_tensor(
+    spec: TensorSpec | None,
+    violations: list[Violation],
+    allocator: Allocator,
+    name: str,
+    measures: dict[int, tuple[int, int, int, tuple[str, ...]]],
+) -> FitTensor:
+    """Return how a tensor fits beside those that are allocated already; `measures` are of the specs so far."""
     if spec is None or violations:
-        return FitTensor(spec, 0, 0, 0, None, tuple(violations))
+        return FitTensor(spec, 0, 0, 0, None, tuple(violations), name=name)
     allocation: Allocation | None = None
     try:
         allocation = allocator.allocate(spec)
     except OutOfMemory as problem:
-        violation = broken_rule("a free block holds the tensor", str(problem))
-        violations = [replace(violation, remedy="see the alternatives")]
+        reason = str(problem).rpartition("; ")[0]
+        violations = [broken_rule("a free block holds the tensor", f"{reason}; see the alternatives")]
     address = allocation.address if allocation else None
-    size, banks = spec.allocated_bytes_beside(allocator.hybrid), len(spec.used_banks)
-    padding = spec.padding_bytes + (size - spec.allocated_bytes) * banks
+    size, banks, padding, warnings = measures.get(id(spec)) or _measure(spec, allocator.hybrid)
+    measures[id(spec)] = size, banks, padding, warnings
     return FitTensor(
-        *(spec, size, banks, padding, address, tuple(violations), tuple(_width_warnings(spec))),
-        shard_addresses=allocation.shard_addresses if allocation else (),
+        *(spec, size, banks, padding, address, tuple(violations), warnings, name),
+        allocation.shard_addresses if allocation else (),
     )
+
+
+def _measure(spec: TensorSpec, hybrid: bool) -> tuple[int, int, int, tuple[str, ...]]:
+    """Return the bytes in each bank, the banks, the bytes of padding, and warnings."""
+    size, banks = spec.allocated_bytes_beside(hybrid), len(spec.used_banks)
+    padding = spec.padding_bytes + (size - spec.allocated_bytes) * banks
+    return size, banks, padding, tuple(_width_warnings(spec))
 
 
 def _width_warnings(spec: TensorSpec) -> Iterator[str]:

@@ -262,6 +262,15 @@ class TensorSpec(PageGeometry, Drawable):
         """
         return list(placement_violations(self))
 
+    @cached_property
+    def rules_broken(self) -> tuple[Violation, ...]:
+        """The placement rules that the spec breaks, whatever its size: whether it fits is another question.
+
+        >>> TensorSpec((64, 64), page_layout="tile", memory="l1", chip="n150").rules_broken
+        ()
+        """
+        return tuple(placement_violations(self, any_size=True))
+
     def fit(self, circular_buffers: CircularBuffers = 0) -> Fit:
         """Return whether the tensor fits its chip beside `circular_buffers` (bytes per core), and alternatives if not.
 
