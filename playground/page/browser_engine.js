@@ -2,6 +2,11 @@
 // The engine in this browser: tilewright in Pyodide, in a worker, which answers one question after the other.
 
 const SLOW = 3000; // milliseconds after which a question can be stopped
+const here = new URL("./", import.meta.url);
+const VERSION = here.pathname.split("/").at(-2); // the folder of these files
+const megabytes = (bytes) => (bytes / 1e6).toFixed(1);
+// The first questions were answered when the page was built, by the same code.
+const known = fetch(new URL("first.json", here)).then((reply) => reply.json()).catch(() => ({}));
 
 export class Engine {
   constructor(Refusal) {
@@ -11,36 +16,51 @@ export class Engine {
     this.about = "The file is read here, by this page, in your browser. It is not sent anywhere.";
     this.waiting = []; // questions that the worker has not got yet
     this.current = null;
-    this.onStatus = () => {};
+    this.onStatus = this.onTrouble = () => {};
     this.start();
   }
 
   remember() {} // there is no key: nobody else can ask
 
-  /** Call `onStatus(text, slow)` with what the engine is doing: "" for nothing, slow if it can be stopped. */
-  report(onStatus) {
+  /** Call `onStatus(text, slow, share)` with what the engine is doing: "" for nothing, slow if it can be stopped; `onTrouble(message)` if it is broken. */
+  report(onStatus, onTrouble) {
     this.onStatus = onStatus;
+    this.onTrouble = onTrouble;
     onStatus(this.loading ?? "", false);
+    if (this.broken) onTrouble(this.broken);
   }
 
   start() {
     this.ready = false;
+    const missing = ["WebAssembly", "Worker", "DecompressionStream"].find((name) => !(name in globalThis));
+    if (missing) {
+      this.fail(`Python needs ${missing}, which this browser does not have, or has turned off. Turn it on, try another browser,`
+        + " or install tilewright: pip install tilewright && tilewright explore");
+      return;
+    }
     this.say("Loading Python …");
-    this.worker = new Worker("browser_worker.js", { type: "module" });
+    this.worker = new Worker(new URL("browser_worker.js", here), { type: "module" });
     this.worker.addEventListener("message", ({ data }) => this.receive(data));
     this.worker.addEventListener("error", (event) => this.fail(event.message || "Python could not be started; reload the page"));
   }
 
-  say(text) {
+  say(text, share) {
     this.loading = text;
-    this.onStatus(text, false);
+    this.onStatus(text, false, share);
   }
 
   receive(data) {
-    if (data.loading !== undefined) { this.say(data.loading); return; }
+    if (data.received !== undefined) {
+      if (this.ready && !this.current) return; // what follows is not waited for
+      const whole = Math.max(data.first, data.received);
+      this.say(`Loading Python: ${megabytes(data.received)} of ${megabytes(whole)} MB`, data.received / whole);
+      return;
+    }
     if (data.failed !== undefined) { this.fail(data.failed); return; }
-    if (data.ready) this.ready = true;
-    else this.finish((question) => question.resolve(data));
+    if (data.ready) {
+      this.ready = true;
+      keep();
+    } else this.finish((question) => question.resolve(data));
     this.say("");
     this.next();
   }
@@ -49,6 +69,7 @@ export class Engine {
   fail(message) {
     this.say("");
     this.broken = message;
+    this.onTrouble(message);
     const all = [this.current, ...this.waiting].filter(Boolean);
     this.current = null;
     this.waiting = [];
@@ -84,8 +105,9 @@ export class Engine {
     });
   }
 
-  ask(path, words, signal) {
-    return this.put({ path, words }, signal);
+  async ask(path, words, signal) {
+    const body = (await known)[JSON.stringify([path, words])];
+    return body ? { status: 200, body } : this.put({ path, words }, signal);
   }
 
   askFile(file, signal) {
@@ -98,4 +120,9 @@ export class Engine {
     this.finish((question) => question.reject(new this.Refusal("Stopped.", null, 0)));
     this.start();
   }
+}
+
+/** Let the browser keep the page for the next visit, where it can. */
+function keep() {
+  navigator.serviceWorker?.register(new URL(`../service_worker.js?${VERSION}`, here)).catch(() => {}); // a visit without it is as good
 }
