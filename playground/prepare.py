@@ -9,7 +9,10 @@ from importlib._bootstrap_external import _code_to_hash_pyc
 from pathlib import Path, PurePosixPath
 
 LIBRARY = "python_stdlib.zip"
-ARCHIVES = {LIBRARY: next(path for path in sys.path if path.endswith(".zip")), "tilewright.zip": site.getsitepackages()[0]}
+ARCHIVES = {
+    LIBRARY: next(path for path in sys.path if path.endswith(".zip")),
+    "tilewright.zip": site.getsitepackages()[0],
+}
 """The archives, and where Python finds what is in them."""
 UNNEEDED = {"ensurepip", "idlelib", "pydoc_data", "test", "tkinter", "turtle", "turtledemo", "venv"}  # of the library
 

@@ -24,15 +24,17 @@ function count(piece, controller) {
   list.then(({ first }) => postMessage({ received, first }));
 }
 
+/** Say that a file is missing; what needs it waits for ever. */
+function miss(name, status) {
+  const why = status ? `is not there (status ${status}); the page may be a new one: reload it` : "did not arrive: check the connection, then reload the page";
+  giveUp(new Error(`${name} ${why}`));
+  return hopeless;
+}
+
 /** Return the reply with a file of this folder, counted as it arrives. */
 async function bring(name) {
-  let reply = null;
-  try { reply = await fetchPlainly(here + name); } catch { /* said below */ }
-  if (!reply?.ok) {
-    const why = reply ? `is not there (status ${reply.status}); the page may be a new one: reload it` : "did not arrive: check the connection, then reload the page";
-    giveUp(new Error(`${name} ${why}`));
-    return hopeless;
-  }
+  const reply = await fetchPlainly(here + name).catch(() => null);
+  if (!reply?.ok) return miss(name, reply?.status);
   const counted = reply.body.pipeThrough(new TransformStream({ transform: count }));
   const body = name.endsWith(".gz") ? counted.pipeThrough(new DecompressionStream("gzip")) : counted;
   return new Response(body, { headers: { "Content-Type": name.includes(".wasm") ? "application/wasm" : "application/octet-stream" } });
@@ -55,7 +57,7 @@ WebAssembly.instantiateStreaming = (...parts) => instantiatePlainly(...parts).ca
 async function load() {
   const files = read("files.zip");
   const archive = read("modules.zip");
-  const create = import("./pyodide.asm.mjs").then((module) => module.default);
+  const create = import("./pyodide.asm.mjs").then((module) => module.default, () => miss("pyodide.asm.mjs"));
   try {
     const python = await restore(read("snapshot.bin.gz"), create, options);
     unpack(python, await files);

@@ -7,6 +7,7 @@ import struct
 import subprocess
 import sys
 import threading
+from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -31,39 +32,54 @@ class QuietHandler(SimpleHTTPRequestHandler):
 
 
 @pytest.fixture(scope="module")
-def site():
-    """Serve the playground as `python3 -m http.server` does; build it if it can be built, and is not."""
-    newest = max(
-        path.stat().st_mtime for path in (ROOT / "packages" / "tilewright" / "src").rglob("*") if path.is_file()
-    )
-    built = BUILT / "playground.json"
-    if not built.is_file() or built.stat().st_mtime < newest:
+def built():
+    """Return the folder of the playground; build it if it can be built, and is not."""
+    sources = [*(ROOT / "packages" / "tilewright" / "src").rglob("*"), *(ROOT / "playground").rglob("*")]
+    facts = BUILT / "playground.json"
+    if not facts.is_file() or facts.stat().st_mtime < max(path.stat().st_mtime for path in sources if path.is_file()):
         command = [sys.executable, str(ROOT / "playground" / "build.py")]
-        run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+        run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=240)
         if run.returncode:
             pytest.skip(f"the playground cannot be built: {run.stderr.strip().splitlines()[-1:]}")
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=str(BUILT))) as server:
+    return BUILT
+
+
+@contextmanager
+def served(folder, port=0):
+    """Serve a folder as `python3 -m http.server` does; yield the address."""
+    with ThreadingHTTPServer(("127.0.0.1", port), partial(QuietHandler, directory=str(folder))) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}/"
         server.shutdown()
 
 
 @pytest.fixture(scope="module")
-def page(site):
-    """Return a page with the playground, whose Python has started; a request that leaves the site fails the test."""
+def site(built):
+    with served(built) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def browser():
     with open_browser() as browser:
-        context = browser.new_context(viewport={"width": 1366, "height": 900})
-        page = context.new_page()
-        page.set_default_timeout(LONGEST)
-        with watched(page, lambda url: url.startswith((site, "blob:"))):
-            start = perf_counter()
-            page.goto(f"{site}#{urlencode({'shape': '64x96', 'dtype': 'bfloat8_b', 'at': '33,5'})}")
-            assert page.locator("#progress").inner_text().startswith("Loading")
-            page.locator(".panels svg").first.wait_for()
-            print(f"first picture after {perf_counter() - start:.1f} s")
-            settled(page)
-            yield page
-        context.close()
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def page(site, browser):
+    """Return a page with the playground, whose Python has started; a request that leaves the site fails the test."""
+    context = browser.new_context(viewport={"width": 1366, "height": 900})
+    page = context.new_page()
+    page.set_default_timeout(LONGEST)
+    with watched(page, lambda url: url.startswith((site, "blob:"))):
+        start = perf_counter()
+        page.goto(f"{site}#{urlencode({'shape': '64x96', 'dtype': 'bfloat8_b', 'at': '33,5'})}")
+        assert page.locator("#progress").inner_text().startswith("Loading")
+        page.locator(".panels svg").first.wait_for()
+        print(f"first picture of a link after {perf_counter() - start:.1f} s")
+        settled(page)
+        yield page
+    context.close()
 
 
 def settled(page) -> None:
