@@ -3,10 +3,10 @@
 
     python playground/build.py [--into build/playground]
 
-Needs Node.js, whose npm fetches Pyodide from its registry and checks the sum. tilewright is the wheel without the native
-library, with that of tilewright-mojo and a stand-in for NumPy, which answers questions about drawings as quickly.
-`prepare.mjs` does in advance what a visit would have to wait for: the page comes with its first picture, and Python with
-a snapshot of its memory. All of it lies beside the page, in a folder named after what is in it, and the page loads
+Needs Node.js, whose npm fetches Pyodide from its registry and checks the sum. tilewright is the wheel without the
+native library, with that of tilewright-mojo and a stand-in for NumPy that is quick enough for drawings.
+`prepare.mjs` does in advance what a visit would have to wait for: the page comes with its first picture, and Python
+with a snapshot of its memory. All of it lies beside the page, in a folder named after what is in it, and the page loads
 nothing from elsewhere. `playground.json` names the folder.
 """
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from .test_page import LONGEST, browser, built, served, settled, site  # noqa: F401  (fixtures)
+from .conftest import LONGEST, served, settled
 
 pytestmark = pytest.mark.slow
 WIDTHS = (1366, 390)
@@ -37,7 +37,7 @@ def pictures(page):
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_the_first_picture_needs_no_script_and_stays_where_it_is(browser, site, width):  # noqa: F811
+def test_the_first_picture_needs_no_script_and_stays_where_it_is(browser, site, width):
     window = {"viewport": {"width": width, "height": 900}}
     with opened(browser, **window, java_script_enabled=False) as page:
         page.goto(site)
@@ -52,14 +52,14 @@ def test_the_first_picture_needs_no_script_and_stays_where_it_is(browser, site, 
         assert page.evaluate(SHIFTS) < 0.01
 
 
-def test_a_link_never_shows_the_picture_of_something_else(browser, site):  # noqa: F811
+def test_a_link_never_shows_the_picture_of_something_else(browser, site):
     with opened(browser) as page:
         page.route("**/main.js", lambda route: route.abort())
         page.goto(f"{site}#shape=64x96")
         assert page.locator(".drawn").is_hidden()
 
 
-def test_how_much_is_loaded_is_said_and_announced_once(browser, site):  # noqa: F811
+def test_how_much_is_loaded_is_said_and_announced_once(browser, site):
     with opened(browser) as page:
         page.add_init_script(
             "window.said = []; addEventListener('DOMContentLoaded', () => new MutationObserver(() =>"
@@ -78,7 +78,7 @@ def test_how_much_is_loaded_is_said_and_announced_once(browser, site):  # noqa: 
 
 
 @pytest.fixture
-def copy(built, tmp_path):  # noqa: F811
+def copy(built, tmp_path):
     """Return a playground that a test may change, and its version."""
     shutil.copytree(built, tmp_path / "playground")
     return tmp_path / "playground", json.loads((built / "playground.json").read_text(encoding="utf-8"))["version"]
@@ -93,7 +93,7 @@ def wait_until_kept(page, version):
     assert page.evaluate("caches.keys()") == [version]
 
 
-def test_a_second_visit_needs_no_server_and_an_update_is_seen_at_once(browser, copy):  # noqa: F811
+def test_a_second_visit_needs_no_server_and_an_update_is_seen_at_once(browser, copy):
     folder, version = copy
     with opened(browser) as page:
         with served(folder) as address:
@@ -127,7 +127,7 @@ def test_a_second_visit_needs_no_server_and_an_update_is_seen_at_once(browser, c
 
 
 @pytest.mark.parametrize("name", ["snapshot.bin.gz", "pyodide.asm.wasm.gz", "pyodide.asm.mjs", "files.zip"])
-def test_a_file_that_does_not_arrive_is_named_with_the_remedy(browser, site, name):  # noqa: F811
+def test_a_file_that_does_not_arrive_is_named_with_the_remedy(browser, site, name):
     with opened(browser) as page:
         page.route(f"**/{name}", lambda route: route.abort())
         page.goto(site)
@@ -138,7 +138,7 @@ def test_a_file_that_does_not_arrive_is_named_with_the_remedy(browser, site, nam
         assert page.locator("#sides .panels svg").first.is_visible()  # and the first picture stays
 
 
-def test_a_browser_without_webassembly_is_told(browser, site):  # noqa: F811
+def test_a_browser_without_webassembly_is_told(browser, site):
     with opened(browser) as page:
         page.add_init_script("delete globalThis.WebAssembly")
         page.goto(f"{site}#shape=64x96")
@@ -147,14 +147,14 @@ def test_a_browser_without_webassembly_is_told(browser, site):  # noqa: F811
         assert "pip install tilewright" in page.locator("#trouble").inner_text()
 
 
-def test_a_file_in_place_of_a_server_is_told(browser, built):  # noqa: F811
+def test_a_file_in_place_of_a_server_is_told(browser, built):
     with opened(browser) as page:
         page.goto((built / "index.html").as_uri())
         assert "python3 -m http.server" in page.locator("#trouble").inner_text()
         assert page.locator(".drawn .panels svg").first.is_visible()
 
 
-def test_a_browser_that_cannot_use_the_snapshot_starts_python_itself(browser, site):  # noqa: F811
+def test_a_browser_that_cannot_use_the_snapshot_starts_python_itself(browser, site):
     with opened(browser) as page:
         page.route("**/snapshot.bin.gz", lambda route: route.fulfill(body=NO_SNAPSHOT))
         page.goto(f"{site}#shape=64x160")
