@@ -123,7 +123,7 @@ def pack(folder: Path) -> None:
     """Compress what is large, drop what was needed only to build, and list what is there to be kept by a browser."""
     (folder / "first.html").unlink()
     for name in PACKED:
-        (folder / f"{name}.gz").write_bytes(gzip.compress((folder / name).read_bytes(), 9, mtime=0))
+        (folder / f"{name}.gz").write_bytes(gzip.compress((folder / name).read_bytes(), 6, mtime=0))
         (folder / name).unlink()
     names = sorted(path.name for path in folder.iterdir() if path.name not in FALLBACK)
     first = sum((folder / name).stat().st_size for name in FIRST)

@@ -9,7 +9,10 @@ const HOME = new URL("./", location).href;
 async function keep() {
   const cache = await caches.open(VERSION);
   const { files } = await (await fetch(`${FOLDER}files.json`)).json();
-  await cache.addAll([HOME, ...files.map((name) => FOLDER + name)]);
+  await cache.addAll(files.map((name) => FOLDER + name));
+  const home = await fetch(HOME, { cache: "no-cache" });
+  if (!(await home.clone().text()).includes(VERSION)) throw new Error("there is a newer page already");
+  await cache.put(HOME, home);
   await self.skipWaiting();
 }
 
@@ -29,7 +32,7 @@ async function kept(request) {
 
 async function newest(request) {
   try {
-    return await fetch(request);
+    return await fetch(request.url, { cache: "no-cache" });
   } catch (problem) {
     const found = await (await caches.open(VERSION)).match(HOME);
     if (found) return found;
