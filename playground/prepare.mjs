@@ -15,6 +15,7 @@ const folder = path.resolve(process.argv[2]);
 const file = (name) => path.join(folder, name);
 const load = (name) => import(pathToFileURL(file(name)));
 const { loadPyodide } = await load("pyodide.mjs");
+const { differ, watched } = await load("browser_python.js");
 
 
 const compiler = await loadPyodide();
@@ -29,7 +30,9 @@ bring("python_stdlib.zip");
 bring("tilewright.zip");
 
 // Nothing but what the page does happens in the memory of this one: the traces of all else would be in the snapshot.
-const python = await loadPyodide({ _makeSnapshot: true });
+let first;
+const create = load("pyodide.asm.mjs").then((module) => module.default);
+const python = await loadPyodide({ _makeSnapshot: true, createPyodideModule: watched(create, (memory) => { first = memory.buffer.slice(); }) });
 for (const name of prepare.unpack(here)) {
   python.FS.mkdirTree(path.dirname(name));
   python.FS.writeFile(name, compiler.FS.readFile(name));
@@ -56,5 +59,7 @@ const later = prepare.split_archives(here, python.runPython("import sys; ' '.joi
 bring("files.zip");
 bring("modules.zip");
 python.runPython(`import later_modules; later_modules.expect(frozenset("${later}".split())); later_modules.leave_library()`);
-fs.writeFileSync(file("snapshot.bin"), python.makeMemorySnapshot());
+const snapshot = python.makeMemorySnapshot();
+differ(snapshot.buffer, first);
+fs.writeFileSync(file("snapshot.bin"), snapshot);
 process.exit();

@@ -56,12 +56,13 @@ WebAssembly.instantiateStreaming = (...parts) => instantiatePlainly(...parts).ca
 
 async function load() {
   const files = read("files.zip");
-  const archive = read("modules.zip");
   const create = import("./pyodide.asm.mjs").then((module) => module.default, () => miss("pyodide.asm.mjs"));
   try {
     const python = await restore(read("snapshot.bin.gz"), create, options);
     unpack(python, await files);
-    return { python, modules: archive.then((bytes) => complete(python, bytes)) };
+    const modules = read("modules.zip").then((archive) => complete(python, archive));
+    modules.catch(() => {}); // said to whoever needs them
+    return { python, modules };
   } catch (problem) { // not every browser has the same things at the same places
     console.warn("The snapshot is of no use here:", problem);
     isRestoring = false;
@@ -85,7 +86,7 @@ addEventListener("message", async ({ data }) => {
   try {
     const { python, modules } = await loaded;
     const ask = (engine) => (data.file ? engine.answer_file(mount(python.FS, data.file)) : engine.answer_fields(data.path, JSON.stringify(data.words)));
-    postMessage(await Promise.race([hopeless, answer(python, modules, ask)]));
+    postMessage(await answer(python, modules, ask));
   } catch (problem) {
     postMessage({ status: 500, body: JSON.stringify({ error: `Python failed: ${problem.message}`, field: null }) });
   }

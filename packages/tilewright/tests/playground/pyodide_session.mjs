@@ -18,12 +18,12 @@ function record(name) {
 }
 
 const bring = (name) => import(pathToFileURL(path.join(folder, name)));
-const read = (name) => new Uint8Array(fs.readFileSync(path.join(folder, name)));
+const read = (name) => Uint8Array.from(fs.readFileSync(path.join(folder, name)));
 const { loadPyodide } = await bring("pyodide.mjs");
 const { restore, unpack, complete } = await bring("browser_python.js");
 const create = bring("pyodide.asm.mjs").then((module) => module.default);
 const python = how === "start" ? await loadPyodide()
-  : await restore(Promise.resolve(read("snapshot.bin")), create, { stdLibURL: path.join(folder, "nothing") });
+  : await restore(Promise.resolve(read("snapshot.bin").buffer), create, { stdLibURL: path.join(folder, "nothing") });
 record("load Pyodide");
 unpack(python, read(how === "start" ? "tilewright.zip" : "files.zip"));
 record("unpack");
