@@ -86,11 +86,9 @@ export function browser(answer) {
   const byId = new Map();
   const element = (id) => byId.get(id) ?? byId.set(id, new Element("div")).get(id);
   class Worker {
-    addEventListener(_, listener) {
-      this.listener ??= listener;
-      if (this.listener === listener) queueMicrotask(() => listener({ data: { ready: true } }));
-    }
-    postMessage({ path, words }) { queueMicrotask(() => this.listener({ data: answer(path, words) })); }
+    constructor() { this.say({ ready: true }); }
+    say(data) { queueMicrotask(() => this.onmessage({ data })); }
+    postMessage({ path, words }) { this.say(answer(path, words)); }
   }
   return {
     Worker,

@@ -7,6 +7,22 @@ const VERSION = here.pathname.split("/").at(-2); // the folder of these files
 const megabytes = (bytes) => (bytes / 1e6).toFixed(1);
 // The first questions were answered when the page was built, by the same code.
 const known = fetch(new URL("first.json", here)).then((reply) => reply.json()).catch(() => ({}));
+const missing = ["WebAssembly", "Worker", "DecompressionStream"].find((name) => !(name in globalThis));
+
+/** Return a worker that loads Python, with what it has said so far. */
+function startWorker() {
+  const worker = new Worker(new URL("browser_worker.js", here), { type: "module" });
+  worker.said = [];
+  listen(worker, (data) => worker.said.push(data));
+  return worker;
+}
+
+function listen(worker, receive) {
+  worker.onmessage = ({ data }) => receive(data);
+  worker.onerror = (event) => receive({ failed: event.message || "Python could not be started; reload the page" });
+}
+
+let started = missing ? null : startWorker(); // before the page has all of its scripts
 
 export class Engine {
   constructor(Refusal) {
@@ -32,16 +48,16 @@ export class Engine {
 
   start() {
     this.ready = false;
-    const missing = ["WebAssembly", "Worker", "DecompressionStream"].find((name) => !(name in globalThis));
     if (missing) {
       this.fail(`Python needs ${missing}, which this browser does not have, or has turned off. Turn it on, try another browser,`
         + " or install tilewright: pip install tilewright && tilewright explore");
       return;
     }
     this.say("Loading Python …");
-    this.worker = new Worker(new URL("browser_worker.js", here), { type: "module" });
-    this.worker.addEventListener("message", ({ data }) => this.receive(data));
-    this.worker.addEventListener("error", (event) => this.fail(event.message || "Python could not be started; reload the page"));
+    this.worker = started ?? startWorker();
+    started = null;
+    for (const data of this.worker.said) this.receive(data);
+    listen(this.worker, (data) => this.receive(data));
   }
 
   say(text, share) {
