@@ -152,9 +152,11 @@ def page_text(folder: Path, picture: str) -> str:
         '<link rel="icon" href="icon.svg"': f'<link rel="icon" href="{at}/icon.svg"',
         '<img src="icon.svg"': f'<img src="{at}/icon.svg"',
         'href="style.css">': f'href="{at}/style.css">',
-        '<script type="module" src="main.js"></script>': f'<script type="module" src="{at}/browser_engine.js"></script>\n'
-        f'<script type="module" src="{at}/main.js"></script>\n'
-        f'<link rel="preload" as="fetch" crossorigin href="{at}/first.json">\n' + "\n".join(loaded),
+        '<script type="module" src="main.js"></script>': "".join(
+            f'<script type="module" src="{at}/{name}"></script>\n' for name in ("browser_engine.js", "main.js")
+        )
+        + f'<link rel="preload" as="fetch" crossorigin href="{at}/first.json">\n'
+        + "\n".join(loaded),
         '<div id="sides"></div>': f'<div id="sides" data-count="1">{picture}</div>',
     }
     for old, new in changes.items():

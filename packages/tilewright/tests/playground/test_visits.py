@@ -61,11 +61,7 @@ def test_a_link_never_shows_the_picture_of_something_else(browser, site):
 
 def test_how_much_is_loaded_is_said_and_announced_once(browser, site):
     with opened(browser) as page:
-        page.add_init_script(
-            "window.said = []; addEventListener('DOMContentLoaded', () => new MutationObserver(() =>"
-            " said.push(document.getElementById('status').textContent))"
-            ".observe(document.getElementById('status'), { childList: true }))"
-        )
+        page.add_init_script(LISTEN)
         page.route("**/snapshot.bin.gz", lambda route: None)  # it never comes
         page.goto(f"{site}#shape=64x96")
         line = page.locator("#progress")
@@ -162,4 +158,10 @@ def test_a_browser_that_cannot_use_the_snapshot_starts_python_itself(browser, si
         assert page.locator("#tensor .panels svg").count()
 
 
+LISTEN = """
+globalThis.said = [];
+new MutationObserver((changes) => said.push(...changes.filter(({ target }) => target.id === "status")
+    .flatMap(({ addedNodes }) => [...addedNodes].map((node) => node.textContent))))
+    .observe(document, { childList: true, subtree: true });
+"""
 NO_SNAPSHOT = bytes.fromhex("1f8b08000000000000ff03000000000000000000")  # nothing, in gzip

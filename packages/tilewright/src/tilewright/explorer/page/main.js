@@ -155,7 +155,7 @@ function trouble(message) {
 /** Say what the engine is doing and how much of it is done, and offer to stop what takes long. */
 function progress(text, slow, share) {
   const [bar, line, stop] = at("progress").children;
-  const phase = text.split(":")[0];
+  const phase = text.split(/:| …/)[0];
   if (at("progress").hidden !== !text || bar.ariaLabel !== phase) announce(phase); // once, not with every number
   at("progress").hidden = !text;
   bar.ariaLabel = phase;
