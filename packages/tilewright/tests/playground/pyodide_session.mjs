@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Run a session in Pyodide, as a page would, and print its answers and times as JSON:
-//     node pyodide_session.mjs build/playground session.py
+//     node pyodide_session.mjs FOLDER session.py snapshot|start
+// FOLDER has what is in the folder of the playground, unpacked, and an empty file named "nothing".
 
 import fs from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 
-const [folder, session] = process.argv.slice(2);
+const [given, session, how] = process.argv.slice(2);
+const folder = path.resolve(given);
 const times = {};
 let last = performance.now();
 function record(name) {
@@ -15,21 +17,29 @@ function record(name) {
   last = now;
 }
 
-const { loadPyodide } = await import(pathToFileURL(path.resolve(folder, "pyodide.mjs")));
-const { numpy } = JSON.parse(fs.readFileSync(path.join(folder, "playground.json")));
-const python = await loadPyodide({ packageBaseUrl: `${path.resolve(folder)}/` });
+const bring = (name) => import(pathToFileURL(path.join(folder, name)));
+const read = (name) => Uint8Array.from(fs.readFileSync(path.join(folder, name)));
+const { loadPyodide } = await bring("pyodide.mjs");
+const { restore, unpack, complete } = await bring("browser_python.js");
+const create = bring("pyodide.asm.mjs").then((module) => module.default);
+const python = how === "start" ? await loadPyodide()
+  : await restore(Promise.resolve(read("snapshot.bin").buffer), create, { stdLibURL: path.join(folder, "nothing") });
 record("load Pyodide");
-const extractDir = python.runPython("import site; site.getsitepackages()[0]");
-const unpack = (name) => python.unpackArchive(new Uint8Array(fs.readFileSync(path.join(folder, name))), "zip", { extractDir });
-if (typeof numpy === "string") unpack(numpy);
-else await python.loadPackage(numpy, { messageCallback: () => {} });
-unpack("tilewright.zip");
-record("unpack tilewright");
-python.runPython("from tilewright.explorer.answers import placement_picture, render_for_page");
+unpack(python, read(how === "start" ? "tilewright.zip" : "files.zip"));
+record("unpack");
+python.runPython("from tilewright.explorer.in_browser import answer_fields");
 record("import the explorer");
-python.runPython(`render_for_page(placement_picture({"shape": "256x192", "chip": "n150"}))`);
-record("first picture");
+const first = {};
+for (const question of Object.keys(JSON.parse(fs.readFileSync(path.join(folder, "first.json"))))) {
+  const [name, words] = JSON.parse(question);
+  python.globals.set("name", name);
+  python.globals.set("words", JSON.stringify(words));
+  first[question] = python.runPython("answer_fields(name, words)[1]");
+}
+record("first answers");
+if (how === "snapshot") complete(python, read("modules.zip"));
+record("unpack the other modules");
 python.FS.writeFile("session.py", fs.readFileSync(session));
 const answers = python.runPython(`import sys; sys.path.insert(0, "."); import session; session.main([])`);
 record("session");
-console.log(JSON.stringify({ answers: JSON.parse(answers), times }));
+console.log(JSON.stringify({ answers: JSON.parse(answers), first, times }));

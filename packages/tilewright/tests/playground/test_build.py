@@ -1,83 +1,108 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The build of the playground brings Pyodide's own NumPy, or else the stand-in; a wrong sum ends it."""
+"""The parts of the playground's build: what is split from what, what has a name, and modules that come later."""
 
-import hashlib
 import importlib.util
 import json
-import threading
-import urllib.request
+import sys
 import zipfile
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).resolve().parents[4] / "playground" / "build.py"
-pytestmark = pytest.mark.skipif(not SCRIPT.is_file(), reason="not in a checkout")
-WHEELS = {"numpy": "numpy-2.4.6-wasm32.whl", "ml-dtypes": "ml_dtypes-0.5.4-wasm32.whl"}
+FOLDER = Path(__file__).resolve().parents[4] / "playground"
+pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="not in a checkout")
 
 
-class QuietHandler(SimpleHTTPRequestHandler):
-    def log_message(self, *_):
-        pass
-
-
-def load_build():
-    spec = importlib.util.spec_from_file_location("playground_build", SCRIPT)
+def load(name):
+    spec = importlib.util.spec_from_file_location(f"playground_{name}", FOLDER / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-def fetch(address):
-    with urllib.request.urlopen(address, timeout=10) as answer:
-        return answer.read()
+def write_archive(path, files):
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
 
 
-@pytest.fixture
-def cdn(tmp_path):
-    """Serve two wheels as Pyodide's CDN does; return the address, and the lock file with their sums."""
-    (tmp_path / "cdn").mkdir()
-    packages = {}
-    for name, file in WHEELS.items():
-        (tmp_path / "cdn" / file).write_bytes(name.encode())
-        packages[name] = {"file_name": file, "sha256": hashlib.sha256(name.encode()).hexdigest()}
-    handler = partial(QuietHandler, directory=str(tmp_path / "cdn"))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/", {"packages": packages}
-        server.shutdown()
+def test_archives_are_compiled_and_split_by_what_is_imported(tmp_path):
+    prepare = load("prepare")
+    write_archive(tmp_path / "python_stdlib.zip", {"json/__init__.py": "", "csv.py": "ROWS = 3", "turtle.py": ""})
+    tilewright = {
+        "tilewright/__init__.py": "",
+        "tilewright/chips/one.toml": "cores = 1",
+        "tilewright/mojo/simd.py": "def wait(): pass",
+    }
+    write_archive(tmp_path / "tilewright.zip", tilewright)
+    prepare.compile_archives(str(tmp_path))
+    later = prepare.split_archives(str(tmp_path), "json tilewright sys")
+    tag = sys.implementation.cache_tag
+    files, modules = (prepare.read(tmp_path / name) for name in ("files.zip", "modules.zip"))
+    assert later.split() == ["csv", "tilewright.mojo.simd"]
+    assert files == {
+        "tilewright/chips/one.toml": b"cores = 1",
+        "tilewright/mojo/simd.py": b"def wait(): pass",  # which the simulated GPU reads
+    }
+    assert set(modules) == {"csv.pyc", f"tilewright/mojo/__pycache__/simd.{tag}.pyc"}
+    (tmp_path / "rows.pyc").write_bytes(modules["csv.pyc"])
+    spec = importlib.util.spec_from_file_location("rows", tmp_path / "rows.pyc")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert module.ROWS == 3
 
 
-def test_wheels_are_hosted_beside_the_page(cdn, tmp_path):
-    address, lock = cdn
-    (tmp_path / "pyodide-lock.json").write_text(json.dumps(lock))
-    assert load_build().bring_numpy(tmp_path, address, fetch) == ["numpy", "ml-dtypes"]
-    for name, file in WHEELS.items():
-        assert (tmp_path / file).read_bytes() == name.encode()
-    assert not (tmp_path / "stand_in.zip").exists()
+def test_a_question_that_needs_a_later_module_is_stopped_and_then_answered(tmp_path, monkeypatch):
+    later = load("later_modules")
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
+    monkeypatch.syspath_prepend(tmp_path)
+    later.expect(frozenset({"a_later_module"}))
+
+    def ask():
+        try:
+            import a_later_module
+        except Exception as problem:
+            return problem
+        return a_later_module.ANSWER
+
+    with pytest.raises(later.NotHereYet):
+        ask()
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("no_module_at_all")
+    (tmp_path / "a_later_module.py").write_text("ANSWER = 42")
+    later.arrived()
+    assert ask() == 42
+    monkeypatch.delitem(sys.modules, "a_later_module")
 
 
-def test_a_wheel_with_another_sum_ends_the_build(cdn, tmp_path):
-    address, lock = cdn
-    lock["packages"]["ml-dtypes"]["sha256"] = "0" * 64
-    (tmp_path / "pyodide-lock.json").write_text(json.dumps(lock))
-    with pytest.raises(SystemExit, match=r"ml_dtypes-0\.5\.4-wasm32\.whl does not have the sum"):
-        load_build().bring_numpy(tmp_path, address, fetch)
+def test_other_files_have_another_version(tmp_path):
+    build = load("build")
+    (tmp_path / "a.js").write_text("1")
+    versions = {build.name_version(tmp_path)}
+    (tmp_path / "a.js").write_text("2")
+    versions.add(build.name_version(tmp_path))
+    (tmp_path / "a.js").rename(tmp_path / "b.js")
+    versions.add(build.name_version(tmp_path))
+    assert len(versions) == 3
 
 
-@pytest.mark.parametrize("missing", ["wheel", "entry"])
-def test_the_stand_in_takes_their_place(cdn, tmp_path, missing):
-    address, lock = cdn
-    if missing == "wheel":
-        (tmp_path / "cdn" / WHEELS["ml-dtypes"]).unlink()
-    else:
-        del lock["packages"]["ml-dtypes"]
-    (tmp_path / "pyodide-lock.json").write_text(json.dumps(lock))
-    (tmp_path / WHEELS["numpy"]).write_bytes(b"of an earlier build")
-    assert load_build().bring_numpy(tmp_path, address, fetch) == "stand_in.zip"
-    names = zipfile.ZipFile(tmp_path / "stand_in.zip").namelist()
-    assert {"ml_dtypes.py", "numpy/__init__.py", "numpy/typing.py"} <= set(names)
-    assert not [name for name in names if "__pycache__" in name]
-    assert not list(tmp_path.glob("*.whl"))
+def test_what_is_kept_is_listed_without_what_is_rarely_used(tmp_path):
+    build = load("build")
+    for name in (*build.PACKED, "files.zip", "first.html", "main.js", *build.FALLBACK):
+        (tmp_path / name).write_bytes(b"x" * 100)
+    build.pack(tmp_path)
+    facts = json.loads((tmp_path / "files.json").read_text(encoding="utf-8"))
+    assert facts["files"] == ["files.zip", "main.js", "pyodide.asm.wasm.gz", "snapshot.bin.gz"]
+    assert facts["first"] == sum((tmp_path / name).stat().st_size for name in build.FIRST)
+    assert {path.name for path in tmp_path.iterdir()} == {*facts["files"], *build.FALLBACK, "files.json"}
+
+
+def test_the_page_names_every_module_that_it_will_import(tmp_path):
+    build = load("build")
+    build.copy_page(tmp_path)
+    modules = build.imported_modules(tmp_path, "main.js")
+    assert {"main.js", "side.js", "dom.js", "marks.js"} <= modules
+    text = build.page_text(tmp_path, "<p>first</p>")
+    for name in modules:
+        assert f'rel="modulepreload" href="{tmp_path.name}/{name}"' in text
+    assert '<div id="sides" data-count="1"><p>first</p></div>' in text

@@ -4,71 +4,34 @@
 import json
 import re
 import struct
-import subprocess
-import sys
-import threading
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from time import perf_counter
 from urllib.parse import urlencode
 
 import pytest
 
-from ..views.browser import open_browser, watched
+from ..views.browser import watched
+from .conftest import LONGEST, settled
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[4]
-BUILT = ROOT / "build" / "playground"
 EVIL = "<img src=x onerror=alert(1)><script>alert(2)</script>"
-LONGEST = 60_000  # milliseconds; on a machine that does nothing else, Python is there after 3000
-
-
-class QuietHandler(SimpleHTTPRequestHandler):
-    def log_message(self, *_):
-        pass
 
 
 @pytest.fixture(scope="module")
-def site():
-    """Serve the playground as `python3 -m http.server` does; build it if it can be built, and is not."""
-    newest = max(
-        path.stat().st_mtime for path in (ROOT / "packages" / "tilewright" / "src").rglob("*") if path.is_file()
-    )
-    built = BUILT / "playground.json"
-    if not built.is_file() or built.stat().st_mtime < newest:
-        command = [sys.executable, str(ROOT / "playground" / "build.py")]
-        run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
-        if run.returncode:
-            pytest.skip(f"the playground cannot be built: {run.stderr.strip().splitlines()[-1:]}")
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=str(BUILT))) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/"
-        server.shutdown()
-
-
-@pytest.fixture(scope="module")
-def page(site):
+def page(site, browser):
     """Return a page with the playground, whose Python has started; a request that leaves the site fails the test."""
-    with open_browser() as browser:
-        context = browser.new_context(viewport={"width": 1366, "height": 900})
-        page = context.new_page()
-        page.set_default_timeout(LONGEST)
-        with watched(page, lambda url: url.startswith((site, "blob:"))):
-            start = perf_counter()
-            page.goto(f"{site}#{urlencode({'shape': '64x96', 'dtype': 'bfloat8_b', 'at': '33,5'})}")
-            assert page.locator("#progress").inner_text().startswith("Loading")
-            page.locator(".panels svg").first.wait_for()
-            print(f"first picture after {perf_counter() - start:.1f} s")
-            settled(page)
-            yield page
-        context.close()
-
-
-def settled(page) -> None:
-    page.wait_for_selector("html[data-ready=yes]", state="attached")
-    page.locator("[aria-busy]").first.wait_for(state="detached")
+    context = browser.new_context(viewport={"width": 1366, "height": 900})
+    page = context.new_page()
+    page.set_default_timeout(LONGEST)
+    with watched(page, lambda url: url.startswith((site, "blob:"))):
+        start = perf_counter()
+        page.goto(f"{site}#{urlencode({'shape': '64x96', 'dtype': 'bfloat8_b', 'at': '33,5'})}")
+        assert page.locator("#progress").inner_text().startswith("Loading")
+        page.locator(".panels svg").first.wait_for()
+        print(f"first picture of a link after {perf_counter() - start:.1f} s")
+        settled(page)
+        yield page
+    context.close()
 
 
 def follow(page, **words) -> None:

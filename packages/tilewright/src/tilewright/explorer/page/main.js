@@ -152,17 +152,22 @@ function trouble(message) {
   at("trouble").textContent = message;
 }
 
-/** Say what the engine is doing, and offer to stop what takes long. */
-function progress(text, slow) {
-  const [line, stop] = at("progress").children;
+/** Say what the engine is doing and how much of it is done, and offer to stop what takes long. */
+function progress(text, slow, share) {
+  const [bar, line, stop] = at("progress").children;
+  const phase = text.split(/:| …/)[0];
+  if (at("progress").hidden !== !text || bar.ariaLabel !== phase) announce(phase); // once, not with every number
   at("progress").hidden = !text;
+  bar.ariaLabel = phase;
+  bar.hidden = share === undefined;
+  bar.value = share ?? 0;
   line.textContent = text;
   stop.hidden = !slow;
 }
 
 async function start() {
   themes(at("theme"));
-  engine.report(progress);
+  engine.report(progress, trouble);
   at("progress").querySelector("button").addEventListener("click", () => engine.stop());
   const asked = read(location.hash);
   engine.remember(asked.key);
@@ -217,6 +222,7 @@ async function build(asked) {
   at("compare").setAttribute("aria-pressed", String(Boolean(asked.b)));
   show(asked.view);
   await Promise.all(state.sides.map((side) => side.asked));
+  document.querySelector(".drawn")?.remove(); // the picture that the page came with: here is the same, alive
   state.quiet = false;
 }
 

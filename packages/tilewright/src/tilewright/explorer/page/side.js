@@ -122,7 +122,8 @@ export class Side {
     this.memory.hidden = !fit.fits; // a map of what cannot be allocated is empty
     await Promise.all([
       words.mesh ? this.shown(this.mesh, "Devices", "mesh", words, signal, (cell) => this.move(cell)) : null,
-      this.shown(this.placement, "Placement", "placement", words, signal, (cell, number, link) => this.pick(cell, number, link)),
+      this.shown(this.placement, "Placement", "placement", words, signal, (cell, number, link) => this.pick(cell, number, link))
+        .then(() => { if (this.placement.querySelector(".panels")) this.results.classList.remove("empty"); }), // before all else is there
       fit.fits ? this.shown(this.memory, "Memory map", "memory", words, signal) : null,
       this.element_(words, signal),
       this.motion.update(words, signal),
