@@ -42,7 +42,7 @@ BUDGET = {
     },
     "tilewright_gpu": {
         "(modules)": (1370, 6),
-        "codegen": (1630, 7),
+        "codegen": (1670, 7),
     },
     "tilewright_mojo": {
         "(modules)": (1380, 12),

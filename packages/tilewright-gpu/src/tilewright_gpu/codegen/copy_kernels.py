@@ -194,9 +194,9 @@ def _distribute_work(
 
 
 def _has_good_run(job: KernelJob) -> bool:
-    """Return whether the elements that are contiguous on both sides are many, or of an extent that suits threads."""
+    """Return whether elements that are contiguous on both sides make words, and are many or suit the threads."""
     run = run_axis(job)
-    if run is None:
+    if run is None or vector_length(job, ()) * min(job.sizes) < BANK_BYTES:
         return False
     extent = job.nest.extents[run]
     return extent % 4 == 0 or extent * min(job.sizes) >= SHORT_RUN

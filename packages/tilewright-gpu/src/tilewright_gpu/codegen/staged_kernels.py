@@ -5,7 +5,7 @@ Both sides are accessed in whole words, whatever the alignment of their runs. A 
 memory at an address that agrees with its own modulo a word, so that the pitch of each row agrees with its stride in the
 source: then every offset in the box is a sum of digits times constants. Words at the ends of a run may hold bytes of
 its neighbours, which nobody reads. In the order of the target, a thread puts the elements of an aligned word together;
-words at the ends of a run are stored element by element.
+what is left at the ends of runs is stored element by element.
 """
 
 from __future__ import annotations
@@ -96,6 +96,9 @@ def make_staged_kernel(job: KernelJob) -> tuple[Kernel, set[str]]:
         *indent(_store_box(_Phase(job, axes, box, 1, words[1], digits[1], threads, in_group))),
         "}",
     ]
+    if words[1] > after:
+        ends = [Digit(len(axes), 2 * words[1] // after, 1), *digits[1][1:]]
+        body += ["{", *indent(_store_ends(_Phase(job, axes, box, 1, words[1], ends, threads, in_group))), "}"]
     shape = " x ".join(str(box.taken[k]) for k in reversed(_order(axes, 1, box.taken)))
     note = (
         f"copy {job.nest.elements} elements in boxes of {shape}, in words of {words[0]} bytes of the source and"
@@ -137,7 +140,7 @@ def _make_box(axes: Sequence[LoopAxis], sizes: Sequence[int], goals: Sequence[in
     read, written = (box.run_length(side) * sizes[side] for side in (0, 1))
     ragged = prod([-(-axis.extent // n) * n / axis.extent for axis, n in zip(axes, taken, strict=True)]) - 1
     small = 256 / prod(taken)  # the cost of a work-group beside its elements
-    cost = (SECTOR + words[0]) / 2 / read + (SECTOR + words[1]) / written + ragged / 2 + small
+    cost = (SECTOR + words[0]) / 4 / read + (SECTOR + words[1]) * 1.5 / written + ragged / 2 + small
     return StagedBox(box.taken, box.runs, box.rows, cost)
 
 
@@ -357,31 +360,82 @@ def _load_box(phase: _Phase) -> list[str]:
 
 
 def _store_box(phase: _Phase) -> list[str]:
-    """Return the statements that write the words of a box in the order of the target."""
-    job, (before, after) = phase.job, phase.job.sizes
-    per_word, c_type = phase.word // after, raw_type(after)
-    value = f"*(LOCAL const {raw_type(before)} *)(own + at)"
-    value = value if job.source.format == job.target.format else f"converted({value})"
+    """Return the statements that write the whole words of a box in the order of the target."""
+    job, size = phase.job, phase.job.sizes[1]
+    per_word = phase.word // size
     start, advance = _walk_run(phase.axes, phase.box, per_word)
+    elements = unrolled_loop("k", per_word, [f"y.each[k] = {_staged_value(job)};", *advance])
+    if phase.box.runs[0][:1] == phase.box.runs[1] and job.source.format == job.target.format:
+        elements = _join_words(phase)
+    word, declared = f"{raw_type(size)} y;", "y"
+    if per_word > 1:
+        word, declared = f"{elements_type(per_word, size)[0]} y;", "y.all"
+    else:
+        elements = [f"y = {_staged_value(job)};"]
     store = [
+        *_row_statements(phase),
+        f"i32 i = {phase.word_start(size)};",
+        *start,
+        f"if (i >= 0 && i + {per_word} <= (i32)length) {{",
+        *indent([word, *elements, f"STORE({vector_type(phase.word)}, row + i * {size}, {declared});"]),
+        "}",
+    ]
+    return [*phase.lines, *_run_end(phase.axes, phase.box, phase.in_group), *phase.repeat(store)]
+
+
+def _store_ends(phase: _Phase) -> list[str]:
+    """Return the statements that write what is left at the ends of runs, each thread an element.
+
+    Threads that write words would all wait for the few that have an end.
+    """
+    size = phase.job.sizes[1]
+    per_word = phase.word // size
+    past = f"& {phase.word - 1}u) / {size}u)"
+    store = [
+        *_row_statements(phase),
+        f"const i32 place = (i32)({index_expression(phase.named, len(phase.axes))});",
+        f"const i32 head = (i32)((0u - (u32)ADDRESS(row) {past};",
+        f"const i32 tail = (i32)length - (i32)(((u32)ADDRESS(row) + length * {size}u {past};",
+        f"const i32 i = place < {per_word} ? place : tail + place - {per_word};",
+        f"if (i < (i32)length && (i < head) == (place < {per_word})) {{",
+        *indent(_walk_run(phase.axes, phase.box, 1)[0]),
+        f"    STORE({raw_type(size)}, row + i * {size}, {_staged_value(phase.job)});",
+        "}",
+    ]
+    return [*phase.lines, *_run_end(phase.axes, phase.box, phase.in_group), *phase.repeat(store)]
+
+
+def _row_statements(phase: _Phase) -> list[str]:
+    """Return the declarations of a row in the target, and of its elements in shared memory."""
+    return [
         f"GLOBAL u8 *row = to + ({phase.offset(1)});",
         f"LOCAL const u8 *own = tile + (skew + ({phase.offset(SHARED)}));",
-        f"i32 i = {phase.word_start(after)};",
-        *start,
     ]
-    if per_word == 1:
-        store.append(f"if ((u32)i < length) STORE({c_type}, row + i * {after}, {value});")
-    else:
-        end = ["const i32 at = i + (i32)k;", f"if ((u32)at < length) STORE({c_type}, row + at * {after}, y.each[k]);"]
-        store += [
-            f"{elements_type(per_word, after)[0]} y;",
-            *unrolled_loop("k", per_word, [f"if ((u32)(i + (i32)k) < length) y.each[k] = {value};", *advance]),
-            f"if (i >= 0 && i + {per_word} <= (i32)length) STORE({vector_type(phase.word)}, row + i * {after}, y.all);",
-            "else {  // the ends of the run",
-            *indent(unrolled_loop("k", per_word, end)),
-            "}",
-        ]
-    return [*phase.lines, *_run_end(phase.axes, phase.box, phase.in_group), *phase.repeat(store)]
+
+
+def _staged_value(job: KernelJob) -> str:
+    """Return the expression of the element `at` as it is stored."""
+    value = f"*(LOCAL const {raw_type(job.sizes[0])} *)(own + at)"
+    return value if job.source.format == job.target.format else f"converted({value})"
+
+
+def _join_words(phase: _Phase) -> list[str]:
+    """Return the statements that put a word together from those it lies in: of a run that both sides share."""
+    size = phase.job.sizes[1]
+    each = [
+        "const u64 both = (u64)words[k + 1] << 32 | words[k];",
+        "const u32 joined = (u32)(both >> place % 4u * 8u);",
+        *unrolled_loop(
+            "j",
+            BANK_BYTES // size,
+            [f"y.each[k * {BANK_BYTES // size} + j] = ({raw_type(size)})(joined >> j * {8 * size});"],
+        ),
+    ]
+    return [
+        f"const u32 place = (u32)(skew + ({phase.offset(SHARED)}) + at);",
+        "LOCAL const u32 *words = (LOCAL const u32 *)tile + place / 4u;",
+        *unrolled_loop("k", phase.word // BANK_BYTES, each),
+    ]
 
 
 def _walk_run(axes: Sequence[LoopAxis], box: StagedBox, per_word: int) -> tuple[list[str], list[str]]:
