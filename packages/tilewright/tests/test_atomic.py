@@ -86,9 +86,9 @@ def test_a_link_is_replaced_and_its_victim_untouched(tmp_path):
 def test_links_planted_where_a_draft_could_lie_are_never_followed(tmp_path, monkeypatch):
     victim = tmp_path / "victim"
     victim.write_text("mine")
-    names = iter(["0", "1"])
-    monkeypatch.setattr(_files.secrets, "token_hex", lambda _: next(names))
-    (tmp_path / f"{PREFIX}0").symlink_to(victim)
+    names = iter([b"\0", b"\1"])
+    monkeypatch.setattr(_files.os, "urandom", lambda _: next(names))
+    (tmp_path / f"{PREFIX}00").symlink_to(victim)
     with pytest.raises(FileExistsError):
         write_file(tmp_path / "x", "new")
     remove_stale_drafts(tmp_path)

@@ -51,7 +51,7 @@ def site(built):
         yield address
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # while it is open, no other event loop runs in the process
 def browser():
     with open_browser() as browser:
         yield browser
