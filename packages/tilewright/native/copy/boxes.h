@@ -11,9 +11,6 @@ namespace tw {
 // The most that one box may hold, counted in the larger of its element sizes.
 constexpr int64_t box_bytes = 16384;
 
-// The most that one box writes which is gathered in scratch memory first.
-constexpr int64_t gathered_bytes = 2 * box_bytes;
-
 struct Boxes {
     Nest nest;
     int64_t take[max_modes];    // extent of a box along each mode

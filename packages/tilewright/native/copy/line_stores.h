@@ -158,10 +158,8 @@ private:
 // Calls make(put) with the way of writing that is wanted, where put(place, line) writes one.
 template <class Make>
 TW_INLINE void with_put(const Lines &lines, [[maybe_unused]] uint8_t *dst, Make make) {
-    // Both kinds in one instance of what makes lines: a line costs far more than the branch.
-    if (const bool streamed = lines.put == Put::stream; streamed || lines.put == Put::store) {
-        return make([=](const Place &p, const Line &a) { return streamed ? stream_line(p.dst, a) : store_line(p.dst, a); });
-    }
+    if (lines.put == Put::store) return make([](const Place &p, const Line &a) { store_line(p.dst, a); });
+    if (lines.put == Put::stream) return make([](const Place &p, const Line &a) { stream_line(p.dst, a); });
 #if defined(__AVX2__)
     Shifting shifting(lines, dst);
     make([&](const Place &p, const Line &a) { shifting.put(p, a); });

@@ -212,50 +212,7 @@ bool try_transpose(Job &job, const uint8_t *src, const uint8_t *dst) {
 
 bool sixteen_bits(int type) { return type == TW_BF16 || type == TW_F16; }
 
-// Makes boxes of a packing whose codes and scales fill one run of the target together: as many tiles as fit the scratch
-// memory. What starts in the middle of a line can be streamed only from there.
-bool gather_boxes(Job &job, const Nest &nest) {
-    const int64_t codes = job.dst_size;
-    int order[max_modes];
-    for (int i = 0; i < nest.rank; ++i) {
-        if (nest.mode[i].dst <= 0 || nest.mode[i].aux <= 0) return false;
-        int at = i;
-        for (; at > 0 && nest.mode[i].dst < nest.mode[order[at - 1]].dst; --at) order[at] = order[at - 1];
-        order[at] = i;
-    }
-    int64_t take[max_modes], blocks = 1, code_end = nest.dst + codes, scale_end = nest.aux + 1;
-    const int64_t start = nest.dst < nest.aux ? nest.dst : nest.aux;
-    const auto length = [&] { return (code_end > scale_end ? code_end : scale_end) - start; };
-    const auto is_one_run = [&] { return length() == blocks * (codes + 1); };
-    for (int i = 0; i < nest.rank; ++i) take[i] = 1;
-    for (int i = 0; i < nest.rank; ++i) {
-        const Mode &m = nest.mode[order[i]];
-        int64_t n = m.extent;
-        if (is_one_run()) {
-            if (m.dst != length() || m.aux != length()) break;
-            if (n > gathered_bytes / length()) n = gathered_bytes / length();
-            while (n > 1 && n < m.extent && n * length() % line != 0) --n;
-        }
-        if (n < 1 || blocks * n * (codes + 1) > gathered_bytes) break;
-        take[order[i]] = n;
-        blocks *= n;
-        code_end += (n - 1) * m.dst;
-        scale_end += (n - 1) * m.aux;
-        if (n < m.extent) break;
-    }
-    if (!is_one_run() || blocks * codes < 16 * line) return false;
-    job.boxes = make_boxes_of(nest, take, take, 1);
-    return true;
-}
-
-// Returns whether the codes of a packing start on lines, but for those of a row of blocks.
-bool codes_on_lines(const Job &job, const uint8_t *dst) {
-    bool whole = past_a_line(job, dst, 0) == 0;
-    for (int i = 1; i < job.nest.rank; ++i) whole &= job.nest.mode[i].dst % line == 0;
-    return whole;
-}
-
-bool try_pack(Job &job, const uint8_t *dst, bool stream) {
+bool try_pack(Job &job) {
     const tw_nest &descriptor = *job.descriptor;
     const Nest &nest = job.nest;
     if (descriptor.src_type != TW_F32 && !sixteen_bits(descriptor.src_type)) return false;
@@ -273,10 +230,7 @@ bool try_pack(Job &job, const uint8_t *dst, bool stream) {
     }
     sort_by_source(ordered.mode + 1, ordered.rank - 1);
     job.route = Route::pack;
-    // Of less than 8 bits, codes are so few that fetching their lines costs no more than gathering them.
-    job.gathers = stream && job.kind.bits == 8 && descriptor.table_count == 0 && !codes_on_lines(job, dst) &&
-                  gather_boxes(job, ordered);
-    if (!job.gathers) job.boxes = make_strips(ordered, int64_t{job.kind.block_size} * job.src_size, entries(job));
+    job.boxes = make_strips(ordered, int64_t{job.kind.block_size} * job.src_size, entries(job));
     return true;
 }
 
@@ -317,7 +271,7 @@ bool try_short_routes(Job &job, const uint8_t *src, const uint8_t *dst, bool str
         case TW_COPY:
             return make_table(job, dst, stream) || try_lines(job, dst, stream) || try_rows(job, stream) ||
                    try_transpose(job, src, dst);
-        case TW_PACK: return try_pack(job, dst, stream);
+        case TW_PACK: return try_pack(job);
         case TW_UNPACK: return try_unpack(job, dst, stream);
         default: return false;
     }

@@ -37,7 +37,6 @@ struct Job {
     bool stream = false;
     Lines lines;                     // for that route and unpack: everything but the loops
     int64_t piece_aux = 0;           // unpack: from a line's first scale to its second
-    bool gathers = false;            // pack: the codes and scales of a box are one run, written as a whole
     Panel panel;                     // for transpose: likewise
     Interleave interleave;                     // for interleave: likewise
     Table table;                     // for table: likewise
@@ -55,7 +54,7 @@ bool check_nest(const tw_nest &descriptor, Job &job);
 // Returns whether the route of a job takes scratch memory.
 inline bool needs_scratch(const Job &job) {
     if (job.route == Route::transpose) return job.stream || !job.panel.has_lines;
-    return job.route == Route::staged || job.gathers;
+    return job.route == Route::staged;
 }
 
 // Chooses the route and the boxes. `stream` says that the target is too large for the caches.

@@ -163,11 +163,7 @@ public:
                 case Route::interleave: k_.interleave(s.interleave, src_ + here.src, dst_ + here.dst); break;
                 case Route::table: k_.table(s.table, src_ + here.src, dst_ + here.dst); break;
                 case Route::pack:
-                    if (job_.gathers) {
-                        pack_gathered(s, here);
-                    } else {
-                        k_.pack(s.packing, src_ + here.src, dst_ + here.dst, dst_ + here.aux);
-                    }
+                    k_.pack(s.packing, src_ + here.src, dst_ + here.dst, dst_ + here.aux);
                     break;
                 case Route::unpack: k_.unpack(s.unpacking, src_ + here.src, src_ + here.aux, dst_ + here.dst); break;
                 case Route::staged: staged(s, here, distance); break;
@@ -244,12 +240,6 @@ private:
         }
         if (job_.route == Route::pack) {
             s.packing = packing_of(s.box);
-            if (job_.gathers) {
-                s.packing.stream = false;
-                Nest run;
-                run.push({s.elements * (job_.dst_size + 1), 1, 1, 0});
-                s.store[0] = make_bit_copy(run, 1, stream_, Order::by_target);
-            }
             return;
         }
         if (job_.route == Route::transpose) {
@@ -368,13 +358,6 @@ private:
         Nest scales = out_of_staging(s.box, s.staging, 1);
         for (int i = 0; i < scales.rank; ++i) scales.mode[i].dst = s.box.mode[i].aux;
         s.store_scales = make_bit_copy(scales, 1, stream_, Order::by_target);
-    }
-
-    // Packs a box that fills one run of the target.
-    void pack_gathered(const Stages &s, const Walk &at) {
-        const int64_t start = at.dst < at.aux ? at.dst : at.aux;
-        k_.pack(s.packing, src_ + at.src, scratch_->one + (at.dst - start), scratch_->one + (at.aux - start));
-        k_.copy(s.store[0], scratch_->one, dst_ + start, 0);
     }
 
     // Packs blocks that are all filling once for all boxes.

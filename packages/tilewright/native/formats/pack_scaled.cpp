@@ -89,7 +89,7 @@ TW_INLINE void encode_brains(const Scales &scales, At at, Put put) {
         for (int k = 0; k < 2; ++k) {
             const int n = 4 * i + 2 * k;
             const Words values = words_of(line_of(load_half_line(at(n)), load_half_line(at(n + 1))));
-            const auto of_blocks = [&](const uint32_t *a) { return per_block > 1 ? Words(a[n / 2]) : halves_of(a[n], a[n + 1]); };
+            const auto of_blocks = [&](const uint32_t *a) { return per_block > 1 ? Words(a[n / 2]) : halves_of(a, n); };
             const Words factor = of_blocks(scales.factors);
             if constexpr (by<Type, Brain> == By::exponents) {
                 codes[k] = BrainCodes<Element>::encode(shorts_of(values), shorts_of(factor));

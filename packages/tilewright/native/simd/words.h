@@ -329,17 +329,16 @@ TW_INLINE Words shorts_of(const Words &even, const Words &odd) {
 #endif
 }
 
-// Returns eight times one word and eight times another.
-TW_INLINE Words halves_of(uint32_t a, uint32_t b) {
+// Returns eight times word n of sixteen, and eight times the next.
+TW_INLINE Words halves_of(const uint32_t *a, int n) {
+    Words all;
 #if defined(__AVX512BW__)
-    Words all;
-    all.v[0] = _mm512_mask_set1_epi32(_mm512_set1_epi32(static_cast<int>(a)), 0xff00, static_cast<int>(b));
-    return all;
+    const __m512i second = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1);
+    all.v[0] = _mm512_permutexvar_epi32(_mm512_add_epi32(second, _mm512_set1_epi32(n)), _mm512_load_si512(a));
 #else
-    Words all;
-    for (int i = 0; i < Words::parts; ++i) all.v[i] = part_of(i < Words::parts / 2 ? a : b);
-    return all;
+    for (int i = 0; i < Words::parts; ++i) all.v[i] = part_of(a[i < Words::parts / 2 ? n : n + 1]);
 #endif
+    return all;
 }
 
 // Writes the first `count` words, below 256, as bytes: 8 or 16 of them, the second half of them `second` bytes after the
