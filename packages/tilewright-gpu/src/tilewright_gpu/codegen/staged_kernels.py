@@ -367,17 +367,16 @@ def _store_box(phase: _Phase) -> list[str]:
     elements = unrolled_loop("k", per_word, [f"y.each[k] = {_staged_value(job)};", *advance])
     if phase.box.runs[0][:1] == phase.box.runs[1] and job.source.format == job.target.format:
         elements = _join_words(phase)
-    word, declared = f"{raw_type(size)} y;", "y"
-    if per_word > 1:
-        word, declared = f"{elements_type(per_word, size)[0]} y;", "y.all"
-    else:
+    union, stored, all_of_it = elements_type(per_word, size)[0], vector_type(phase.word), "y.all"
+    if per_word == 1:
+        union, stored, all_of_it = raw_type(size), raw_type(size), "y"
         elements = [f"y = {_staged_value(job)};"]
     store = [
         *_row_statements(phase),
         f"i32 i = {phase.word_start(size)};",
         *start,
         f"if (i >= 0 && i + {per_word} <= (i32)length) {{",
-        *indent([word, *elements, f"STORE({vector_type(phase.word)}, row + i * {size}, {declared});"]),
+        *indent([f"{union} y;", *elements, f"STORE({stored}, row + i * {size}, {all_of_it});"]),
         "}",
     ]
     return [*phase.lines, *_run_end(phase.axes, phase.box, phase.in_group), *phase.repeat(store)]
