@@ -18,7 +18,7 @@ BUDGET = {
     "tilewright": {
         "(modules)": (1240, 16),
         "analysis": (1580, 6),
-        "cli": (3620, 22),
+        "cli": (3630, 22),
         "conversion": (9530, 26),
         "copying": (2310, 9),
         "cute": (1330, 6),

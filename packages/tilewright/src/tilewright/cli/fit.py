@@ -226,11 +226,14 @@ def _parse_tensors(
     answers: dict[Any, tuple[Any, frozenset[str]]] = {}  # few of the very many tensors of a checkpoint differ
     result = []
     for stored in open_tensors(text, follow_links).headers:
-        is_plain = stored.spec is None and stored.mesh is None and stored.format is not None
-        key = (stored.shape, id(stored.format)) if is_plain else id(stored)
-        if key not in answers:
-            answers[key] = _place_stored(stored, options, typed), stated_by_file(stored, typed)
-        result.append((DeviceTensor(stored.name, answers[key][0], stored.mesh), answers[key][1]))
+        if stored.spec is not None or stored.mesh is not None or stored.format is None:
+            answer = _place_stored(stored, options, typed), stated_by_file(stored, typed)
+        else:
+            key = stored.shape, id(stored.format)
+            if key not in answers:
+                answers[key] = _place_stored(stored, options, typed), stated_by_file(stored, typed)
+            answer = answers[key]
+        result.append((DeviceTensor(stored.name, answer[0], stored.mesh), answer[1]))
     return result
 
 

@@ -631,8 +631,8 @@ def check_fit(
     new_allocator = partial(Allocator, target, *reserved, hybrid=hybrid)
     allocator = new_allocator()
     labels = names or ("",) * len(checked)
-    measures: dict[int, tuple[int, int, int, tuple[str, ...]]] = {}
-    tensors = [_allocate_tensor(*pair, allocator, name, measures) for pair, name in zip(checked, labels, strict=True)]
+    known = _Known()
+    tensors = [_allocate_tensor(*pair, allocator, name, known) for pair, name in zip(checked, labels, strict=True)]
     problems = _overlap_violations(allocator, circular)
     fits = not problems and not any(tensor.problems for tensor in tensors)
     options: list[Alternative] = []
@@ -720,25 +720,33 @@ def _check_request(
     return spec, list(spec.rules_broken)
 
 
+class _Known:
+    """What is known of the specs so far, which live as long: their sizes; and why a free block holds one no longer."""
+
+    def __init__(self) -> None:
+        self.measures: dict[int, tuple[int, int, int, tuple[str, ...]]] = {}
+        self.refused: dict[int, list[Violation]] = {}  # since the last one that was allocated
+
+
 def _allocate_tensor(
-    spec: TensorSpec | None,
-    violations: list[Violation],
-    allocator: Allocator,
-    name: str,
-    measures: dict[int, tuple[int, int, int, tuple[str, ...]]],
+    spec: TensorSpec | None, violations: list[Violation], allocator: Allocator, name: str, known: _Known
 ) -> FitTensor:
-    """Return how a tensor fits beside those that are allocated already; `measures` are of the specs so far."""
+    """Return how a tensor fits beside those that are allocated already."""
     if spec is None or violations:
         return FitTensor(spec, 0, 0, 0, None, tuple(violations), name=name)
     allocation: Allocation | None = None
-    try:
-        allocation = allocator.allocate(spec)
-    except OutOfMemory as problem:
-        reason = str(problem).rpartition("; ")[0]
-        violations = [broken_rule("a free block holds the tensor", f"{reason}; see the alternatives")]
+    violations = known.refused.get(id(spec), [])
+    if not violations:
+        try:
+            allocation = allocator.allocate(spec)
+            known.refused.clear()
+        except OutOfMemory as problem:
+            reason = str(problem).rpartition("; ")[0]
+            violations = [broken_rule("a free block holds the tensor", f"{reason}; see the alternatives")]
+            known.refused[id(spec)] = violations
     address = allocation.address if allocation else None
-    size, banks, padding, warnings = measures.get(id(spec)) or _measure(spec, allocator.hybrid)
-    measures[id(spec)] = size, banks, padding, warnings
+    size, banks, padding, warnings = known.measures.get(id(spec)) or _measure(spec, allocator.hybrid)
+    known.measures[id(spec)] = size, banks, padding, warnings
     return FitTensor(
         *(spec, size, banks, padding, address, tuple(violations), warnings, name),
         allocation.shard_addresses if allocation else (),
