@@ -107,8 +107,8 @@ def test_every_verb_answers_in_json(tmp_path, monkeypatch):
         "doctor": [],
         "completion": ["bash"],
     }
-    # explore serves a page until it is stopped, and rehearse needs ttnn
-    assert set(COMMANDS) - {"explore", "rehearse"} <= set(requests)
+    # explore and mcp serve until they are stopped, and rehearse needs ttnn
+    assert set(COMMANDS) - {"explore", "mcp", "rehearse"} <= set(requests)
     for name in [name for name in requests if name in COMMANDS]:
         found = invoke(name, *requests[name], "--json")
         assert found.exit_code == ExitCode.OK, f"{name}: {found.stderr}"

@@ -74,7 +74,7 @@ def run_options(verb_name: str, noun: str, memory: str, dry_run: str) -> Callabl
     return group_options("run", RunOptions, declared)
 
 
-@verb("convert")
+@verb("convert", writes_unless=("dry-run",))
 @click.argument("paths", nargs=-1, required=True, metavar="SOURCE... OUT")
 @click.option("--to", type=click.Choice(KINDS), help="Output type. [tensorbin, or safetensors if OUT is one]")
 @click.option("--rules", metavar="NAME", help="TOML file of name patterns and settings, or a set, such as gpt_oss.")

@@ -35,7 +35,7 @@ _NUMBER = re.compile(r"(?<=layers\.)\d+|(?<=_shard_)\d+")  # that tells like fil
 _cache_option, _other_option = option_in("What the cache is"), option_in("Instead of making a cache")
 
 
-@verb("prepare")
+@verb("prepare", writes_unless=("dry-run", "check", "explain", "recipes"))
 @click.argument("paths", nargs=-1, metavar="SOURCE [OUT]")
 @click.option(
     "--for", "machine", type=MACHINE, help="Machine: N150, N300, N150x4, T3K, TG, P100, P150, P300, P150x4 ..."

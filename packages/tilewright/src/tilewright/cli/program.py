@@ -39,9 +39,12 @@ def option_in(section: str) -> Callable[..., Callable[..., Any]]:
 class Verb(click.Command):
     """A command that prints the `Answer` it returns, as text or with --json as JSON, and exits with its status."""
 
-    def __init__(self, *args: Any, speaks: bool = False, **settings: Any) -> None:
+    def __init__(
+        self, *args: Any, speaks: bool = False, writes_unless: tuple[str, ...] | None = None, **settings: Any
+    ) -> None:
         super().__init__(*args, **settings)
         self.speaks = speaks  # prints while it works
+        self.writes_unless = writes_unless  # options without which it writes, or runs a program; None: it does not
         add_flag("json", "Answer in JSON.")(self)
         add_flag("debug", "Show tracebacks of errors, and what the library logs.")(self)
 
@@ -128,7 +131,9 @@ follow_links_option = click.option(
 def verb(name: str, **settings: Any) -> Callable[[Callable[..., Any]], Verb]:
     """Return a decorator that turns a function into the verb `name`.
 
-    With `speaks=True` among the settings it prints while it works, so that nothing else says what it waits for.
+    With `speaks=True` among the settings it prints while it works, so that nothing else says what it waits for. A verb
+    that writes files, or runs a program, says `writes_unless=()`, or names the options with which it does not; files
+    that only options of the type `FILE` name need not be declared.
 
     >>> @verb("greet")
     ... def command() -> Answer:
@@ -158,6 +163,7 @@ VERBS = {
     "explore": "Open the explorer, an interactive page for placements.",
     "stream": "Run a compute over files larger than memory, tile by tile.",
     "run": "Run a Mojo program; check its kernels without a GPU.",
+    "mcp": "Serve the verbs as tools for programs (MCP).",
     "doctor": "Report which engines work and what is missing.",
     "completion": "Print the completion script of a shell.",
 }

@@ -628,6 +628,6 @@ def supports_color(stream: object) -> int:
     True
     """
     setting = color_setting()
-    if setting is False or setting is None and not getattr(stream, "isatty", lambda: False)():
+    if setting is False or (setting is None and not getattr(stream, "isatty", lambda: False)()):
         return 0
     return 1 << 24 if os.environ.get("COLORTERM", "") in ("truecolor", "24bit") else 256
