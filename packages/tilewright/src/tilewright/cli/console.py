@@ -243,18 +243,18 @@ def color_names(text: str) -> str:
     return re.sub(r"(?m)^\S.{,8}(?= )", lambda name: click.style(name[0], fg="cyan"), text)
 
 
-def wrap_lines(text: str, width: int = 80) -> str:
-    """Return `text` with lines longer than `width` wrapped and indented.
+def wrap_lines(text: str, width: int | None = 80) -> str:
+    """Return `text` with lines longer than `width` wrapped and indented; without a width, as it is.
 
     >>> print(wrap_lines("  one two three", 10))
       one two
         three
     """
-    return "\n".join(_wrap_line(line, width) for line in text.splitlines())
+    return text if width is None else "\n".join(_wrap_line(line, width) for line in text.splitlines())
 
 
 def _wrap_line(line: str, width: int) -> str:
-    if len(line) <= width:
+    if len(click.unstyle(line)) <= width:
         return line
     indent = " " * (len(line) - len(line.lstrip()))
     content = line.strip().replace(" %", "\u00a0%")  # a number and its unit stay together
