@@ -72,9 +72,9 @@ def command(
             lambda: inspection.to_json() | {"tensors": [tensor.to_json() for tensor in chosen]},
         )
     saved = _save_if_asked(inspection, show)
-    width, left_out = table_width(), ("tensors",) if summary else ()
+    columns, left_out = table_width(), ("tensors",) if summary else ()
     return Answer(
-        lambda: wrap_lines(inspection.text(width, not summary), width) + saved,
+        lambda: wrap_lines(inspection.text(columns, not summary), columns) + saved,
         lambda: {k: v for k, v in inspection.to_json().items() if k not in left_out} | {"show": show},
     )
 
