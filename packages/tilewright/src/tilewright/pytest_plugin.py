@@ -55,7 +55,3 @@ class CheckedItem(pytest.Item):
         """Fail if there is a problem."""
         if self.checked.problem is not None:
             pytest.fail(f"{self.checked}\n  {self.checked.text}", pytrace=False)
-
-    def reportinfo(self) -> tuple[Path, int | None, str]:
-        """Return where the test is."""
-        return self.path, None, self.name

@@ -31,7 +31,6 @@ def command(files: tuple[str, ...]) -> Answer:
     wrong = [each for each in checked if each.problem is not None]
     counted = f"{count_of(len(checked), 'text')} in {count_of(len(files), 'file')}"
     last = f"{count_of(len(wrong), 'problem')} in {counted}" if wrong else f"good: {counted}"
-    color = "red" if wrong else "green"
-    lines = [*map(str, wrong), click.style(last, fg=color, bold=True)]
+    lines = [*map(str, wrong), click.style(last, fg="red" if wrong else "green", bold=True)]
     data = {"files": list(files), "good": not wrong, "texts": checked}
     return Answer("\n".join(lines), data, ExitCode.NO if wrong else ExitCode.OK)

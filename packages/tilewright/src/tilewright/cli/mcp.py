@@ -177,8 +177,8 @@ def _describe(parameter: click.Parameter) -> dict[str, Any]:
         schema |= {name: bound for name, bound in bounds.items() if bound is not None}
     if parameter.multiple or parameter.nargs == -1:
         schema = {"type": "array", "items": schema}
-    form = "" if parameter.metavar is None else f" ({parameter.metavar})"
-    return schema | {"description": f"{getattr(parameter, 'help', None) or parameter.human_readable_name}{form}"}
+    about = [getattr(parameter, "help", None), parameter.metavar and f"({parameter.metavar})"]
+    return schema | {"description": " ".join(filter(None, about)) or parameter.human_readable_name}
 
 
 def _call_tool(name: Any, arguments: Any, write: bool) -> dict[str, Any]:

@@ -192,7 +192,7 @@ def _list_recipe(paths: tuple[str, ...], options: dict[str, Any]) -> Answer:
     lines += format_table([(name, ", ".join(types)) for name, types in sets.items()], table_width(), indent="  ")
     own = {"families": families, "recorded": recorded, "machines": machines, "rules": sets}
     data = {**recipe.to_json(), **own}
-    return Answer("\n".join(lines), data)
+    return Answer(wrap_lines("\n".join(lines), table_width()), data)
 
 
 def _explain(plan: ConversionPlan, pattern: str, show: str | None) -> Answer:
