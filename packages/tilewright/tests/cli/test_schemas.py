@@ -5,6 +5,8 @@ import json
 
 import pytest
 
+from tilewright.cli.mcp import answer as answer_mcp
+
 from ..json_schema import KEYWORDS, find_problems
 from .runner import check_answer, invoke, read_schema
 from .test_program import COMMANDS
@@ -34,6 +36,17 @@ def test_every_verb_prints_the_schema_of_its_answers(verb):
             assert node["$ref"].removeprefix("#/$defs/") in schema["$defs"]
     for option in schema["anyOf"]:
         assert set(option) <= KEYWORDS
+
+
+def test_schemas_are_schemas():
+    """As the reference implementation sees it, which notebooks need."""
+    jsonschema = pytest.importorskip("jsonschema")
+    for verb in sorted(set(COMMANDS) - SERVERS):
+        jsonschema.Draft202012Validator.check_schema(read_schema(verb))
+    answer = json.loads(invoke("fit", "64x64", "--json").stdout)
+    jsonschema.validate(answer, read_schema("fit"))
+    for tool in json.loads(answer_mcp('{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}'))["result"]["tools"]:
+        jsonschema.Draft202012Validator.check_schema(tool["inputSchema"])
 
 
 @pytest.mark.parametrize("verb", sorted(SERVERS))
