@@ -9,7 +9,7 @@ import click
 import numpy as np
 import pytest
 
-from tilewright.cli import mcp
+from tilewright.cli import FILE, FOLDER, mcp
 from tilewright.cli.mcp import NEW, OLD
 
 from .test_program import COMMANDS
@@ -124,6 +124,7 @@ def test_no_is_an_answer(run):
         ("explain", {"what": "4x4", "transpose-tile": "yes"}, "expected true or false"),
         ("explain", {"what": "4x4", "chip": "abacus"}, "unknown chip"),
         ("explain", {"what": "--help"}, "is not a shape"),
+        ("check", {"files": ["a\0b"]}, "expected texts or numbers"),
     ],
 )
 def test_an_error_says_what_the_command_says(run, tool, arguments, words):
@@ -153,6 +154,34 @@ def test_nothing_is_written_or_run_unless_asked(run, files, tmp_path):
     written = use("convert", write=True, paths=["w.npy", "out"], dtype="bfloat8_b")
     assert written["structuredContent"]["event"] == "report"
     assert {"out", "x.svg"} <= {path.name for path in tmp_path.iterdir()}
+
+
+def test_no_option_of_a_reading_tool_names_a_file_that_is_written(run, files, tmp_path):
+    before = sorted(tmp_path.rglob("*"))
+    asked = 0
+    for name, tool in tools().items():
+        properties = tool["inputSchema"]["properties"]
+        for option, schema in properties.items():
+            if "dry-run" not in properties and schema["type"] in ("string", "array") and "enum" not in schema:
+                required = tool["inputSchema"]["required"]
+                for subject, value in (("4x4", "new.html"), ("w.npy", "new.svg"), ("(4,8):(8,1)", "new")):
+                    arguments = {
+                        word: [subject] if word in ("things", "tensors", "files") else subject for word in required
+                    }
+                    arguments[option] = [value] if schema["type"] == "array" else value
+                    assert ask("tools/call", name=name, arguments=arguments)["result"]["content"]
+                    asked += 1
+    assert asked > 100
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_every_path_that_is_an_option_is_one_that_is_written():
+    """Or else a new option could write a file, and no one would have said so."""
+    for command in COMMANDS.values():
+        for each in command.params:
+            is_input = (command.name, each.name) == ("match", "examples")
+            if isinstance(each, click.Option) and isinstance(each.type, click.Path) and not is_input:
+                assert each.type in (FILE, FOLDER), f"{command.name} {each.opts}"
 
 
 def test_what_only_reads_is_called_so():

@@ -18,7 +18,7 @@ from .._text import suggest
 from ..errors import FileFormatError
 from ..version import __version__
 from .console import CommandError, ExitCode, to_json
-from .options import FILE
+from .options import FILE, FOLDER
 from .program import Verb, program, verb
 
 NEW, OLD = "2026-07-28", ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
@@ -137,7 +137,7 @@ def describe_tool(tool: Verb, write: bool = False) -> dict[str, Any]:
     """Return a verb, the `tool`, as the protocol describes it; with `write`, with the options that write files.
 
     >>> from tilewright.cli.show import command
-    >>> describe_tool(command)["inputSchema"]["properties"]["as"]["type"]
+    >>> describe_tool(command)["inputSchema"]["properties"]["at"]["type"]
     'string'
     """
     parameters = {name: each for name, each in _parameters(tool).items() if write or not _writes(each)}
@@ -160,7 +160,7 @@ def _parameters(tool: Verb) -> dict[str, click.Parameter]:
 
 
 def _writes(parameter: click.Parameter) -> bool:
-    return parameter.type is FILE
+    return parameter.type in (FILE, FOLDER)
 
 
 def _describe(parameter: click.Parameter) -> dict[str, Any]:
@@ -234,7 +234,7 @@ def _spell_words(tool: Verb, arguments: Mapping[str, Any], write: bool) -> list[
         is_list = parameter.multiple or parameter.nargs == -1
         values = value if is_list and isinstance(value, list) else [value]
         kinds = {bool} if is_flag else {str, int, float}
-        if not {type(each) for each in values} <= kinds:
+        if not {type(each) for each in values} <= kinds or "\0" in "".join(map(str, values)):
             expected = "true or false" if is_flag else "texts or numbers" if is_list else "a text or a number"
             raise click.UsageError(f"expected {expected} as {name!r}, got {json.dumps(value)[:80]}")
         if isinstance(parameter, click.Argument):

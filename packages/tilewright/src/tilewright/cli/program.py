@@ -148,8 +148,8 @@ def verb(name: str, **settings: Any) -> Callable[[Callable[..., Any]], Verb]:
     """Return a decorator that turns a function into the verb `name`.
 
     With `speaks=True` among the settings it prints while it works, so that nothing else says what it waits for. A verb
-    that writes files, or runs a program, says `writes_unless=()`, or names the options with which it does not; files
-    that only options of the type `FILE` name need not be declared.
+    that writes files, or runs a program, says `writes_unless=()`, or names the options with which it does not; what
+    options of the types `FILE` and `FOLDER` name needs no declaration.
 
     >>> @verb("greet")
     ... def command() -> Answer:
