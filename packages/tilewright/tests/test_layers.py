@@ -60,8 +60,8 @@ LAYERS = {
     "work": {
         "conversion": "checkpoints converted, prepared, verified, checked and compared",
         "_operation_check": "what operations leave on a device, page by page",
-        "testing": "expected pages and assertions, for tests of operations",
         "checks": "recipes, rules and layouts in files, checked",
+        "testing": "expected pages and assertions, for tests of operations",
     },
     "face": {
         "views": "scenes; text, SVG, HTML",

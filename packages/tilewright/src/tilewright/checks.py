@@ -63,10 +63,8 @@ def check_file(path: FilePath) -> list[CheckedText]:
         raise FileFormatError(f"{path} is not a text: {problem.reason} at byte {problem.start}") from None
     checked = []
     for number, line in enumerate(lines, start=1):
-        if path.suffix == ".layouts":
-            text = line.strip()
-        else:
-            text = mark[1] if (mark := _MARK.search(line)) else ""
+        mark = _MARK.search(line)
+        text = line.strip() if path.suffix == ".layouts" else mark[1] if mark else ""
         if text and not text.startswith("#"):
             checked.append(CheckedText(f"{path}:{number}", text, _find_problem(text)))
     return checked
