@@ -16,9 +16,9 @@ MODULES = "(modules)"  # the files beside a distribution's packages
 # At most so many code lines and files in each package of each distribution.
 BUDGET = {
     "tilewright": {
-        "(modules)": (1240, 16),
+        "(modules)": (1350, 18),
         "analysis": (1580, 6),
-        "cli": (3630, 22),
+        "cli": (3850, 24),
         "conversion": (9530, 26),
         "copying": (2310, 9),
         "cute": (1330, 6),
@@ -34,7 +34,7 @@ BUDGET = {
         "traffic": (2190, 10),
         "ttl": (1320, 5),
         "ttnn": (3780, 13),
-        "views": (4700, 18),
+        "views": (4720, 18),
     },
     "tilewright_audit": {
         "(modules)": (4070, 16),

@@ -103,6 +103,7 @@ def test_wheel_with_the_native_library(tmp_path):
             "formats/ggml_code_books.txt",
             "views/page.css",
             "views/marks.js",
+            "cli/schemas/fit.json",
             *(f"explorer/page/{name}" for name in page),
         }
         assert {f"tilewright/{name}" for name in data} <= set(contents)
@@ -111,6 +112,7 @@ def test_wheel_with_the_native_library(tmp_path):
         assert ask_wheel(wheel, tmp_path / "site") == "None"
         (scripts,) = (tmp_path / "site").glob("*.dist-info/entry_points.txt")
         assert "tilewright = tilewright.cli:main" in scripts.read_text(encoding="utf-8")
+        assert "tilewright = tilewright.pytest_plugin" in scripts.read_text(encoding="utf-8")
         assert json.loads(ask_command(tmp_path / "site"))["shape"] == [4, 60, 90]
 
 

@@ -16,6 +16,7 @@ import click
 
 from tilewright.cli import (
     CHIP,
+    FILE,
     NO_CHIP,
     Answer,
     CommandError,
@@ -49,7 +50,7 @@ STDIN = "-"
     "--target", metavar="SPEC", help="and after: shard=height:grid=4x2. As for reshard, also as ttnn prints them."
 )
 @click.option("--op", default="to_memory_config", metavar="NAME", help="Operation of the trace. [to_memory_config]")
-@click.option("--html", metavar="FILE", help="Write a page: the list, the chip with L1 per core, L1 over time.")
+@click.option("--html", type=FILE, help="Write a page: the list, the chip with L1 per core, L1 over time.")
 @click.option("--notes/--no-notes", default=True, help="Also say what could be better. [yes]")
 def command(
     reports: tuple[str, ...],

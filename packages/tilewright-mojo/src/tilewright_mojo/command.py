@@ -11,10 +11,10 @@ from typing import Any
 
 import click
 
-from tilewright.cli import Answer, Console, ExitCode, verb
+from tilewright.cli import FILE, Answer, Console, ExitCode, verb
 
 
-@verb("run", speaks=True, context_settings={"ignore_unknown_options": True})
+@verb("run", speaks=True, writes_unless=(), context_settings={"ignore_unknown_options": True})
 @click.argument("file", metavar="FILE")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[ARGUMENTS]...")
 @click.option(
@@ -24,7 +24,7 @@ from tilewright.cli import Answer, Console, ExitCode, verb
 @click.option("--check", is_flag=True, help="Report what is wrong with kernels, and what their accesses cost.")
 @click.option(
     "--picture",
-    metavar="PATH",
+    type=FILE,
     help="Draw who touched what in the first kernel with errors, else in the first: .svg, .html. Implies --check.",
 )
 @click.pass_context

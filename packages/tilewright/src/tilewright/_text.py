@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from difflib import get_close_matches
@@ -126,6 +127,19 @@ def _cut_common(name: str, common: int, size: int, from_end: bool) -> str:
     front = (common - size + 1) // 2
     start = len(name) - common + front if from_end else front
     return name[:start] + _ELISION + name[start + size :]
+
+
+def color_setting() -> bool | None:
+    """Return whether text has colors: None is on a terminal only; FORCE_COLOR asks for them, NO_COLOR refuses them.
+
+    >>> color_setting() in (None, False, True)
+    True
+    """
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR", "0") not in ("", "0"):
+        return True
+    return False if os.environ.get("TERM") == "dumb" else None
 
 
 def format_table(

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """For the tests of operations: which pages each core must hold, where, in which C++ header, and whether it does.
+And for recipes, rules and layouts in files: whether they are right.
 
 Tensors are given as specs, tensors of any dialect, or texts that ttnn printed. Nothing here needs pytest; failures are
 plain `AssertionError`s.
@@ -18,15 +19,18 @@ from numpy.typing import NDArray
 
 from ._files import replace_file
 from ._operation_check import OperationCheck, check_operation
+from .checks import CheckedText, check_file
 from .errors import FormatError, MemoryConfigError
 from .memory import Chip, CoreCoord, MemoryConfig, PageTable, TensorSpec, as_spec, device_address
 from .notation import parse_ttnn
 from .traffic import reshard
 
 __all__ = [
+    "CheckedText",
     "CorePages",
     "OperationCheck",
     "assert_same_placement",
+    "check_file",
     "check_operation",
     "expected_pages",
     "runtime_arguments",

@@ -87,6 +87,7 @@ def test_every_verb_answers_in_json(tmp_path, monkeypatch):
     write_sample_llama("small-llama")
     np.save("a.npy", np.arange(12.0).reshape(3, 4))
     Path("report.json").write_text('[{"counter": 0, "node_type": "capture_start"}]', encoding="utf-8")
+    Path("a.layouts").write_text("(4,8):(8,1)", encoding="utf-8")
     Path("small.mojo").write_text("print(1)", encoding="utf-8")
     requests = {
         "convert": ["model.safetensors", "tiles", "--dtype", "bfloat8_b"],
@@ -106,9 +107,10 @@ def test_every_verb_answers_in_json(tmp_path, monkeypatch):
         "run": ["small.mojo"],
         "doctor": [],
         "completion": ["bash"],
+        "check": ["a.layouts"],
     }
-    # explore serves a page until it is stopped, and rehearse needs ttnn
-    assert set(COMMANDS) - {"explore", "rehearse"} <= set(requests)
+    # explore and mcp serve until they are stopped, and rehearse needs ttnn
+    assert set(COMMANDS) - {"explore", "mcp", "rehearse"} <= set(requests)
     for name in [name for name in requests if name in COMMANDS]:
         found = invoke(name, *requests[name], "--json")
         assert found.exit_code == ExitCode.OK, f"{name}: {found.stderr}"

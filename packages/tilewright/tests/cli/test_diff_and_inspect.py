@@ -3,6 +3,8 @@
 
 import numpy as np
 
+from tilewright.files import write_safetensors
+
 
 def test_files_that_are_the_same(run, files):
     done = run("diff", "w.npy", "float32.tensorbin")
@@ -87,3 +89,32 @@ def test_damaged_files_have_their_own_status(run, files):
     (files / "bad.tensorbin").write_bytes(b"garbage")
     for arguments in (["inspect", "bad.tensorbin"], ["diff", "w.npy", "bad.tensorbin"]):
         assert "bad.tensorbin" in run(*arguments, status=3).err
+
+
+def test_a_summary_has_no_list(run, files):
+    assert [line for line in run("inspect", "w.npy").out.splitlines() if line.startswith("w ")]
+    found = run("inspect", "w.npy", "--summary").out
+    assert not [line for line in found.splitlines() if line.startswith("w ")]
+    assert "7000 parameters" in found
+    data = run("inspect", "w.npy", "--summary", "--json").json
+    assert data["totals"] == [{"format": "float32", "tensors": 1, "elements": 7000, "nbytes": 28000}]
+    assert "tensors" not in data
+    assert "--summary has no effect" in run("inspect", "w.npy", "--summary", "--tensor", "w", status=2).err
+
+
+def test_what_cannot_be_read_is_said_once(run, tmp_path):
+    def parts(name):
+        return {
+            f"{name}.qweight": np.zeros((16, 128), np.int32),
+            f"{name}.qzeros": np.zeros((1, 16), np.int32),
+            f"{name}.scales": np.ones((1, 128), np.float16),
+        }
+
+    write_safetensors("one.safetensors", parts("a"))
+    assert "a.qweight cannot be read: quantised by GPTQ or AWQ" in run("inspect", "one.safetensors", "--summary").out
+    names = [f"layers.{layer}.q_proj" for layer in range(7)]
+    write_safetensors("gptq.safetensors", {key: value for name in names for key, value in parts(name).items()})
+    lines = run("inspect", "gptq.safetensors", "--summary").out.splitlines()
+    (first,) = [number for number, line in enumerate(lines) if "cannot be read" in line]
+    assert lines[first].startswith("7 tensors cannot be read: quantised by GPTQ or AWQ")
+    assert lines[first + 1 :] == [f"  {name}.qweight" for name in names[:5]] + ["  and 2 more"]

@@ -69,10 +69,29 @@ def in_a_terminal(arguments, environment):
 
 def test_colours_on_a_terminal_unless_refused():
     question = ["fit", "64x64", "--buffer", "l1"]
+    layout = ["explain", "(4,8):(8,1)", "--at", "1,1"]
     plain = {"NO_COLOR": "", "TERM": "xterm"}
     assert "\x1b[32m" in in_a_terminal(question, plain)
     assert "\x1b" not in in_a_terminal(question, {**plain, "NO_COLOR": "1"})
     assert "\x1b" not in in_a_terminal(question, {**plain, "TERM": "dumb"})
+    assert "\x1b[36moffset" in in_a_terminal(layout, plain)
+    assert "\x1b" not in in_a_terminal(layout, {**plain, "NO_COLOR": "1", "FORCE_COLOR": "1"})
+
+
+def test_pictures_have_the_colours_that_the_terminal_has():
+    picture, plain = ["show", "(4,8):(8,1)"], {"NO_COLOR": "", "TERM": "xterm"}
+    assert "\x1b[48;5;" in in_a_terminal(picture, {**plain, "COLORTERM": ""})
+    assert "\x1b[48;2;" in in_a_terminal(picture, {**plain, "COLORTERM": "truecolor"})
+    assert "\x1b" not in in_a_terminal(picture, {**plain, "NO_COLOR": "1"})
+
+
+def test_a_pipe_has_no_colours_unless_forced(run, monkeypatch):
+    for question in (["explain", "(4,8):(8,1)", "--at", "1,1"], ["show", "(4,8):(8,1)"], ["inspect", "--help"]):
+        assert "\x1b" not in run(*question).out
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert "\x1b[36moffset" in run("explain", "(4,8):(8,1)", "--at", "1,1").out
+    assert "\x1b[48;5;" in run("show", "(4,8):(8,1)").out
+    assert "\x1b" not in run("show", "(4,8):(8,1)", "--json").out
 
 
 def test_a_reader_that_goes_away_is_no_error(start):

@@ -188,3 +188,22 @@ def test_hostile_names_are_refused_and_nothing_is_written_outside(tmp_path, run)
         assert code == 3
         assert "points outside of its directory" in err
     assert sorted(each.name for each in tmp_path.rglob("*")) == ["inside", "m.safetensors"]
+
+
+def test_a_plan_has_one_line_for_like_tensors(tmp_path, run):
+    write_safetensors(
+        tmp_path / "model.safetensors",
+        {f"layers.{layer}.{name}": np.zeros((64, 32), np.float32) for layer in range(40) for name in ("up", "down")}
+        | {"layers.40.up": np.zeros((32, 32), np.float32)},
+    )
+    plan = ["convert", tmp_path / "model.safetensors", tmp_path / "out", "--dtype", "bfloat8_b", "--dry-run"]
+    _, said, _ = run(*plan)
+    rows = [line.split() for line in said.splitlines() if line.startswith("  ")]
+    assert [(row[0], row[2], row[-4]) for row in rows] == [
+        ("layers.*.up", "64x32", "40"), ("layers.*.down", "64x32", "40"), ("layers.40.up", "32x32", "1"),
+    ]  # fmt: skip
+    _, said, _ = run(*plan, "--files")
+    assert len([line for line in said.splitlines() if line.startswith("  ")]) == 81
+    code, _, said = run(*plan[:-1], "--files")
+    assert code == 2
+    assert "--files has no effect without --dry-run" in said

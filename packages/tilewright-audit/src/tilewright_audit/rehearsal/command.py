@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import click
 
-from tilewright.cli import Answer, CommandError, ExitCode, save_picture, table_width, verb
+from tilewright.cli import FILE, Answer, CommandError, ExitCode, save_picture, table_width, verb
 
 
-@verb("rehearse", speaks=True, context_settings={"ignore_unknown_options": True})
+@verb("rehearse", speaks=True, writes_unless=(), context_settings={"ignore_unknown_options": True})
 @click.argument("program", metavar="SCRIPT")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[ARGUMENT]...")
 @click.option(
@@ -19,7 +19,7 @@ from tilewright.cli import Answer, CommandError, ExitCode, save_picture, table_w
 @click.option("--limit", type=click.FloatRange(0, min_open=True), default=300.0, help="Seconds for a run. [300]")
 @click.option("--python", metavar="FILE", help="The Python that has ttnn. [this one]")
 @click.option("--output", is_flag=True, help="Show what the program prints, on standard error.")
-@click.option("--html", metavar="FILE", help="Write a page: findings, L1 per core, L1 over the calls.")
+@click.option("--html", type=FILE, help="Write a page: findings, L1 per core, L1 over the calls.")
 @click.option("--notes/--no-notes", default=True, help="Also say what could be better. [yes]")
 def command(
     program: str,

@@ -6,6 +6,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import shutil
 import sys
 import time
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .._text import format_bytes
+from .._text import color_setting, format_bytes
 from ..errors import FileFormatError, TilewrightError, UnreachableError
 from ..findings import plain_data
 
@@ -143,16 +144,6 @@ def _exit_code(problem: BaseException) -> int:
     return ExitCode.USAGE if isinstance(problem, MemoryError) else ExitCode.BUG
 
 
-def color_setting() -> bool | None:
-    """Return False if NO_COLOR or a dumb terminal forbids colors, otherwise None: colors on a terminal only.
-
-    >>> color_setting() in (None, False)
-    True
-    """
-    refused = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return False if refused else None
-
-
 @dataclass(frozen=True, slots=True)
 class Answer:
     """The result of a verb: the text for people, the data for programs, and the exit status.
@@ -243,18 +234,27 @@ def table_width() -> int | None:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
-def wrap_lines(text: str, width: int = 80) -> str:
-    """Return `text` with lines longer than `width` wrapped and indented.
+def color_names(text: str) -> str:
+    """Return `text`, lines of names and what they stand for in two columns, with the names in color.
+
+    >>> color_names("tile      (5, 0)")
+    '\\x1b[36mtile     \\x1b[0m (5, 0)'
+    """
+    return re.sub(r"(?m)^\S.{,8}(?= )", lambda name: click.style(name[0], fg="cyan"), text)
+
+
+def wrap_lines(text: str, width: int | None = 80) -> str:
+    """Return `text` with lines longer than `width` wrapped and indented; without a width, as it is.
 
     >>> print(wrap_lines("  one two three", 10))
       one two
         three
     """
-    return "\n".join(_wrap_line(line, width) for line in text.splitlines())
+    return text if width is None else "\n".join(_wrap_line(line, width) for line in text.splitlines())
 
 
 def _wrap_line(line: str, width: int) -> str:
-    if len(line) <= width:
+    if len(click.unstyle(line)) <= width:
         return line
     indent = " " * (len(line) - len(line.lstrip()))
     content = line.strip().replace(" %", "\u00a0%")  # a number and its unit stay together

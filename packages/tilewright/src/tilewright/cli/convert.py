@@ -39,6 +39,7 @@ class RunOptions:
     resume: bool
     force: bool
     dry_run: bool
+    files: bool
     part: str | None
     dask: str | None
 
@@ -46,6 +47,7 @@ class RunOptions:
         """Run a plan, show its progress under a label, and return the report."""
         from ..conversion import run_plan
 
+        refuse_options(["files"], "without --dry-run")
         console, part = Console.current(), _parse_part(self.part)
         with _open_dask_executor(self.dask) as executor, Progress(label) as bar, _report_output_errors(plan):
             return run_plan(
@@ -68,20 +70,21 @@ def run_options(verb_name: str, noun: str, memory: str, dry_run: str) -> Callabl
         click.Option(["--resume"], is_flag=True, help=f"Continue an earlier run: skip its finished {noun}."),
         click.Option(["--force"], is_flag=True, help="Replace existing output."),
         click.Option(["--dry-run"], is_flag=True, help=dry_run),
+        click.Option(["--files"], is_flag=True, help=f"With --dry-run: list all {noun}, not like ones together."),
         click.Option(["--part"], metavar="I/N", help=f"{verb_name} part I of N, counted from 0; one part per machine."),
         click.Option(["--dask"], metavar="ADDRESS", help=f"Spread the {noun} over a Dask cluster."),
     )
     return group_options("run", RunOptions, declared)
 
 
-@verb("convert")
+@verb("convert", writes_unless=("dry-run",))
 @click.argument("paths", nargs=-1, required=True, metavar="SOURCE... OUT")
 @click.option("--to", type=click.Choice(KINDS), help="Output type. [tensorbin, or safetensors if OUT is one]")
 @click.option("--rules", metavar="NAME", help="TOML file of name patterns and settings, or a set, such as gpt_oss.")
 @click.option("--transpose", is_flag=True, help="Transpose the last two dimensions of every tensor.")
 @click.option("--like-ttnn", is_flag=True, help="Round to bfloat16 before blocks for sharded memory, as ttnn does.")
 @click.option("--pad-value", type=float, metavar="X", help="Value of padding. [0]")
-@run_options("Convert", "tensors", "1GiB", "Print the plan without writing anything.")
+@run_options("Convert", "tensors", "1GiB", "Print the plan, like tensors together, and write nothing.")
 @follow_links_option
 @spec_options
 @click.pass_context
@@ -131,7 +134,7 @@ def command(
     if run.dry_run:
         refuse_options(["part"], "on the plan, which is of all parts")
         seconds = plan.seconds(run.jobs)
-        return Answer(lambda: _format_plan(plan, seconds), {**plan.to_json(), "seconds": seconds})
+        return Answer(lambda: _format_plan(plan, seconds, run.files), {**plan.to_json(), "seconds": seconds})
     report = run.run_plan(plan, "converting")
     return Answer(lambda: format_report(report, len(plan.notes)), {"event": "report", **report.to_json()})
 
@@ -232,18 +235,36 @@ def _report_progress(event: ProgressEvent, bar: Progress, console: Console) -> N
     bar.update(event.bytes_done, event.bytes_total, f"{event.tensors_done}/{event.tensors_total} tensors")
 
 
-def _format_plan(plan: ConversionPlan, seconds: float) -> str:
-    rows = [
+def list_items(
+    plan: ConversionPlan, describe: Callable[[ConversionItem], tuple[str, ...]], number: str, noun: str, every: bool
+) -> list[tuple[str, ...]]:
+    """Return rows of a table of a plan: what `describe` says, a name and facts, and the count and bytes of like items.
+
+    Like are items with the same facts, and the same name but for what matches the pattern `number`, unless `every` one
+    has a row.
+    """
+    groups: dict[tuple[str, ...], list[ConversionItem]] = {}
+    for item in plan.items:
+        name, *facts = describe(item)
+        groups.setdefault((name if every else re.sub(number, "*", name), *facts), []).append(item)
+    return [
         (
-            item.name,
-            f"{item.source.kind} {spell_extents(item.source_shape, 'scalar')}",
-            _describe_target(item),
-            format_bytes(item.bytes_out),
+            pattern if len(items) > 1 else describe(items[0])[0],
+            *facts,
+            count_of(len(items), noun),
+            format_bytes(sum([item.bytes_out for item in items])),
         )
-        for item in plan.items
+        for (pattern, *facts), items in groups.items()
     ]
+
+
+def _format_plan(plan: ConversionPlan, seconds: float, every: bool) -> str:
+    def describe(item: ConversionItem) -> tuple[str, ...]:
+        return item.name, f"{item.source.kind} {spell_extents(item.source_shape, 'scalar')}", _describe_target(item)
+
+    rows = list_items(plan, describe, r"(?<=\.)\d+(?=\.)", "tensor", every)
     lines = [f"{count_of(len(plan.items), 'tensor')} to {plan.out} ({plan.to})"]
-    lines += format_table(rows, table_width(), right=[3], indent="  ")
+    lines += format_table(rows, table_width(), right=[3, 4], indent="  ")
     waste = plan.padding_bytes / max(1, plan.bytes_out)
     lines.append(
         f"reads {format_bytes(plan.bytes_in)}, writes {format_bytes(plan.bytes_out)},"

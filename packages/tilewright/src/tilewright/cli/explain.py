@@ -9,7 +9,7 @@ import click
 
 from .._text import count_of, parse_extents
 from ..errors import CoordinateError, LayoutError
-from .console import Answer, shorten
+from .console import Answer, color_names, shorten
 from .options import (
     ADDRESS,
     COORDINATE,
@@ -126,7 +126,7 @@ def command(
             data = explanation.to_json()
         except CoordinateError as problem:
             raise click.UsageError(str(problem).partition("; ")[0]) from None  # the rest is for Python
-        return Answer(lambda: str(explanation), {"layout": str(layout), **data})
+        return Answer(lambda: color_names(str(explanation)), {"layout": str(layout), **data})
     stored = _open_stored(what, tensor, device, follow_links, is_printed=subject is not None)
     spec = _choose_spec(stored, what, options) if subject is None else subject
     typed = typed_options(ctx)
@@ -197,7 +197,7 @@ def _build_answer(
     steps = [("part spec" if shared else "tensor", str(spec)), *lines, *([] if element is None else element.steps())]
     steps += [("assumed", describe_assumptions(assumed))] if assumed else []
     facts = {"tensor": str(spec), "shape": spec.shape.logical if shape is None else shape, "assumed": assumed}
-    return Answer(lambda: format_steps(steps), facts | (element.to_json() if data is None else data))
+    return Answer(lambda: color_names(format_steps(steps)), facts | (element.to_json() if data is None else data))
 
 
 def _list_holders(mesh: Mesh, inside: tuple[int, ...]) -> list[str]:

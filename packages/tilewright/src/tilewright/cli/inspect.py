@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .console import Answer, save_picture, table_width
+from .console import Answer, save_picture, table_width, wrap_lines
 from .options import FILE, device_option, integer_list, tensors_option
 from .program import follow_links_option, refuse_options, verb
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     metavar="R,C",
     help="Print one tile of the tensor.",
 )
+@click.option("--summary", is_flag=True, help="Leave out the list: parameters, bytes by type, layouts, problems.")
 @click.option("--show", type=FILE, help="Save a picture: .svg or .html.")
 @device_option
 @follow_links_option
@@ -32,6 +33,7 @@ def command(
     file: str,
     tensors: tuple[str, ...],
     tile: tuple[int, ...] | None,
+    summary: bool,
     show: str | None,
     device: DeviceLike | None,
     follow_links: bool,
@@ -44,7 +46,7 @@ def command(
     is in the file.
 
     \b
-    tilewright inspect model.safetensors
+    tilewright inspect model.safetensors --summary
     tilewright inspect converted/ --tensor wte.weight --tile 0,3
     tilewright inspect cache/ --tensor '*.wo*' --device 0,1
     """
@@ -52,6 +54,8 @@ def command(
 
     if tensors and tile is None:
         refuse_options(["show"], "on a list of tensors; draw one with tilewright show, or a tile with --tile")
+    if tensors or tile is not None:
+        refuse_options(["summary"], "on chosen tensors")
     inspection = inspect(file, follow_links, device=device)
     chosen = inspection.select(tensors) if tensors else inspection.tensors if tile is not None else ()
     if tile is not None:
@@ -68,7 +72,11 @@ def command(
             lambda: inspection.to_json() | {"tensors": [tensor.to_json() for tensor in chosen]},
         )
     saved = _save_if_asked(inspection, show)
-    return Answer(lambda: f"{inspection.text(table_width())}{saved}", lambda: inspection.to_json() | {"show": show})
+    columns, left_out = table_width(), ("tensors",) if summary else ()
+    return Answer(
+        lambda: wrap_lines(inspection.text(columns, not summary), columns) + saved,
+        lambda: {k: v for k, v in inspection.to_json().items() if k not in left_out} | {"show": show},
+    )
 
 
 def _save_if_asked(subject: object, show: str | None) -> str:

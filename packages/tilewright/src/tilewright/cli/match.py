@@ -85,5 +85,4 @@ def _answer(said: str, is_good: bool, data: dict[str, Any], wrote: str) -> Answe
     more = [f"... and {len(shown) - _MAX_LINES} more; --json lists all"] if len(shown) > _MAX_LINES else []
     first = click.style(heading, fg="green" if is_good else "red", bold=True)
     text, width = "\n".join([first, *shown[:_MAX_LINES], *more, *([wrote] if wrote else [])]), table_width()
-    shape = text if width is None else wrap_lines(text, width)
-    return Answer(shape, data, ExitCode.OK if is_good else ExitCode.NO)
+    return Answer(wrap_lines(text, width), data, ExitCode.OK if is_good else ExitCode.NO)

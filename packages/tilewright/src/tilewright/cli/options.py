@@ -227,7 +227,7 @@ CORE = integer_list("core", "column,row, such as 0,5", 2)
 DIMENSIONS = integer_list("list of dimensions", "0,1")
 
 
-FILE = click.Path(dir_okay=False)
+FILE, FOLDER = click.Path(dir_okay=False), click.Path(file_okay=False)  # that are written
 tensors_option = click.option(
     "--tensor", "tensors", multiple=True, type=TensorName(), help="Only this tensor, or a pattern; may be repeated."
 )

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .._text import count_of, format_bytes, format_table, spell_extents
+from .._text import count_of, format_bytes, format_table, shorten_names, spell_extents
 from .console import Answer, ExitCode, Progress, check_output_path, save_picture, table_width, wrap_lines
-from .convert import RunOptions, describe_amounts, run_options
+from .convert import RunOptions, describe_amounts, list_items, run_options
 from .fit import fit_to_json, format_fit
 from .options import FILE, MACHINE, SHAPE
 from .program import option_in, refuse_options, verb
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 
 _MAX_PROBLEMS = 40  # that are printed
 _CACHE = ("recipe", "optimizations", "model_dtype", "hf_rope", "instruct", "hf_model", "mesh", "pad_mlp_cores")
-_WRITING = ("resume", "force", "dry_run", "part", "dask")
+_WRITING = ("resume", "force", "dry_run", "files", "part", "dask")
 _UNUSED_WITH = {  # options that have no effect, by mode
     "--check": _WRITING,
     "--retarget": (),
     "--explain": (*_WRITING, "memory_limit", "jobs"),
     "--recipes": (*_WRITING, "memory_limit", "jobs", "machine", "layers", "batch", *_CACHE[1:]),
 }
-_NUMBER = re.compile(r"(?<=layers\.)\d+|(?<=_shard_)\d+")  # that tells like files apart
+_NUMBER = r"(?<=layers\.)\d+|(?<=_shard_)\d+"  # that tells like files apart
 
 
 _cache_option, _other_option = option_in("What the cache is"), option_in("Instead of making a cache")
 
 
-@verb("prepare")
+@verb("prepare", writes_unless=("dry-run", "check", "explain", "recipes"))
 @click.argument("paths", nargs=-1, metavar="SOURCE [OUT]")
 @click.option(
     "--for", "machine", type=MACHINE, help="Machine: N150, N300, N150x4, T3K, TG, P100, P150, P300, P150x4 ..."
@@ -124,7 +124,7 @@ def command(
     if run.dry_run:
         refuse_options(["part"], "on the plan, which is of all parts")
         fitting = replace(fit_plan(plan, machine, **typed), notes=())  # which the plan has
-        return Answer(lambda: _format_plan(plan, fitting), {**plan.to_json(), "fit": fit_to_json(fitting)})
+        return Answer(lambda: _format_plan(plan, fitting, run.files), {**plan.to_json(), "fit": fit_to_json(fitting)})
     report = run.run_plan(plan, "preparing")
     root = report.out.removesuffix(str(plan.recipe["directory"])) if plan.recipe else report.out
     has_all = "layers" not in typed or bool(plan.beside)  # the marker
@@ -192,7 +192,7 @@ def _list_recipe(paths: tuple[str, ...], options: dict[str, Any]) -> Answer:
     lines += format_table([(name, ", ".join(types)) for name, types in sets.items()], table_width(), indent="  ")
     own = {"families": families, "recorded": recorded, "machines": machines, "rules": sets}
     data = {**recipe.to_json(), **own}
-    return Answer("\n".join(lines), data)
+    return Answer(wrap_lines("\n".join(lines), table_width()), data)
 
 
 def _explain(plan: ConversionPlan, pattern: str, show: str | None) -> Answer:
@@ -207,8 +207,7 @@ def _explain(plan: ConversionPlan, pattern: str, show: str | None) -> Answer:
 
 
 def _format_explanations(explanations: list[ItemExplanation]) -> str:
-    text, width = "\n\n".join(map(str, explanations)), table_width()
-    return text if width is None else wrap_lines(text, width)
+    return wrap_lines("\n\n".join(map(str, explanations)), table_width())
 
 
 def _check(paths: tuple[str, ...], machine: str | None, options: dict[str, Any], run: RunOptions, full: bool) -> Answer:
@@ -246,31 +245,20 @@ def _format_check(report: CacheReport) -> str:
     return "\n".join(lines)
 
 
-def _format_plan(plan: ConversionPlan, fitting: Fit) -> str:
-    groups: dict[tuple[str, ...], list[ConversionItem]] = {}
-    for item in plan.items:
-        facts = (
-            spell_extents(item.spec.shape.logical, "scalar"),
-            str(item.spec.memory),
-            "replicated" if item.mesh is None else item.mesh.summary,
-        )
-        groups.setdefault((_NUMBER.sub("*", item.slot.file), *facts), []).append(item)
-    rows = [
-        (
-            pattern if len(items) > 1 else items[0].slot.file,
-            *facts,
-            count_of(len(items), "file"),
-            format_bytes(sum([item.bytes_out for item in items])),
-        )
-        for (pattern, *facts), items in groups.items()
-    ]
+def _format_plan(plan: ConversionPlan, fitting: Fit, every: bool) -> str:
+    def describe(item: ConversionItem) -> tuple[str, ...]:
+        mesh = "replicated" if item.mesh is None else item.mesh.summary
+        return item.slot.file, spell_extents(item.spec.shape.logical, "scalar"), str(item.spec.memory), mesh
+
+    rows = list_items(plan, describe, _NUMBER, "file", every)
     lines = [f"note: {note}" for note in plan.notes]
     if plan.recipe is not None:
         lines.append(f"recipe {plan.recipe['name']}, which follows {plan.recipe['follows']}")
     table, width = format_table(rows, table_width(), right=[4, 5], indent="  "), table_width()
     if width is not None and any(len(line) > width for line in table):  # then in two lines each
-        table = [line for name, *facts in rows for line in (f"  {name}", f"      {', '.join(facts)}")]
+        names = shorten_names([row[0] for row in rows], width - 2)
+        pairs = zip(names, rows, strict=True)
+        table = [line for name, row in pairs for line in (f"  {name}", f"      {', '.join(row[1:])}")]
     lines += [f"{count_of(len(plan.items), 'file')} in {plan.out}", *table]
     lines.append(f"reads {format_bytes(plan.bytes_in)}, writes {format_bytes(plan.bytes_out)}")
-    text = "\n".join([*lines, format_fit(fitting)])
-    return text if width is None else wrap_lines(text, width)
+    return wrap_lines("\n".join([*lines, format_fit(fitting)]), width)

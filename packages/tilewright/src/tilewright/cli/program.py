@@ -39,10 +39,15 @@ def option_in(section: str) -> Callable[..., Callable[..., Any]]:
 class Verb(click.Command):
     """A command that prints the `Answer` it returns, as text or with --json as JSON, and exits with its status."""
 
-    def __init__(self, *args: Any, speaks: bool = False, **settings: Any) -> None:
+    def __init__(
+        self, *args: Any, speaks: bool = False, writes_unless: tuple[str, ...] | None = None, **settings: Any
+    ) -> None:
         super().__init__(*args, **settings)
         self.speaks = speaks  # prints while it works
+        self.writes_unless = writes_unless  # options without which it writes, or runs a program; None: it does not
         add_flag("json", "Answer in JSON.")(self)
+        schema: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value": False, "callback": _print_schema}
+        click.option("--json-schema", help="Print the schema of answers in JSON.", **schema)(self)
         add_flag("debug", "Show tracebacks of errors, and what the library logs.")(self)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -74,6 +79,20 @@ class Verb(click.Command):
             ctx.ensure_object(Console).print_answer(answer)
             ctx.exit(answer.exit_code)
         return answer
+
+
+def _print_schema(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
+    """Print the schema of a verb's answers, which lies beside the module that defines the verb."""
+    if not value:
+        return
+    from importlib.resources import files
+
+    module = sys.modules[ctx.command.callback.__module__]
+    schema = files(str(module.__package__)).joinpath("schemas", f"{ctx.command.name}.json")
+    if not schema.is_file():
+        raise CommandError(f"{ctx.command.name} has no schema of its answers", ExitCode.MISSING)
+    click.echo(schema.read_text("utf-8"), nl=False)
+    ctx.exit()
 
 
 def _list_words(ctx: click.Context) -> list[str]:
@@ -128,14 +147,16 @@ follow_links_option = click.option(
 def verb(name: str, **settings: Any) -> Callable[[Callable[..., Any]], Verb]:
     """Return a decorator that turns a function into the verb `name`.
 
-    With `speaks=True` among the settings it prints while it works, so that nothing else says what it waits for.
+    With `speaks=True` among the settings it prints while it works, so that nothing else says what it waits for. A verb
+    that writes files, or runs a program, says `writes_unless=()`, or names the options with which it does not; what
+    options of the types `FILE` and `FOLDER` name needs no declaration.
 
     >>> @verb("greet")
     ... def command() -> Answer:
     ...     "Say hello."
     ...     return Answer("hello", {"said": "hello"})
     >>> [option.opts[0] for option in command.params]
-    ['--json', '--debug']
+    ['--json', '--json-schema', '--debug']
     """
     return click.command(name, cls=Verb, **settings)
 
@@ -155,9 +176,11 @@ VERBS = {
     "rehearse": "Run a ttnn program on a mock card: memory, errors.",
     "translate": "Translate a layout between CuTe, XLA, Triton, MLIR ...",
     "show": "Draw layouts, tensors and memory as text, SVG or HTML.",
+    "check": "Check recipes, rules and layouts in files.",
     "explore": "Open the explorer, an interactive page for placements.",
     "stream": "Run a compute over files larger than memory, tile by tile.",
     "run": "Run a Mojo program; check its kernels without a GPU.",
+    "mcp": "Serve the verbs as tools for programs (MCP).",
     "doctor": "Report which engines work and what is missing.",
     "completion": "Print the completion script of a shell.",
 }

@@ -28,6 +28,7 @@ from .options import (
     COORDINATE,
     FILE,
     FILE_OPTIONS,
+    FOLDER,
     NO_CHIP,
     SHAPE,
     SIZE,
@@ -226,7 +227,7 @@ def _describe_mode(mode: str) -> str:
 @_memory_option(
     "--ttnn-visualizer",
     "report",
-    type=click.Path(file_okay=False),
+    type=FOLDER,
     metavar="DIR",
     help="Write THINGs as a report for ttnn-visualizer.",
 )

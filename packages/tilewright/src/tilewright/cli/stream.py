@@ -21,7 +21,7 @@ from .program import refuse_options, verb
 PADS = ("edge", "reflect", "symmetric", "wrap")
 
 
-@verb("stream")
+@verb("stream", writes_unless=())
 @click.argument("compute")
 @click.argument("paths", nargs=-1, required=True, metavar="SOURCE... TARGET")
 @click.option("--tile", type=SHAPE, help="Shape of a tile. [suggested for the memory]")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .._text import count_of, format_bytes
-from .console import Answer, ExitCode, Progress
+from .console import Answer, ExitCode, Progress, table_width, wrap_lines
 from .options import SIZE, device_option
 from .program import follow_links_option, verb
 
@@ -83,4 +83,4 @@ def _format_answer(report: VerifyReport) -> str:
             f"largest error: {worst.largest_error:.3g} in {worst.name}, where the largest value is"
             f" {worst.largest_value:.3g}"
         )
-    return "\n".join(lines)
+    return wrap_lines("\n".join(lines), table_width())

@@ -307,8 +307,8 @@ class Inspection(Drawable):
         rows += [(name, *cells[id(example)]) for name, example in zip(names, examples, strict=True)]
         return "\n".join(format_table(rows, width))
 
-    def text(self, width: int | None = None) -> str:
-        """Return everything as text; names are shortened to fit `width`, if it is given.
+    def text(self, width: int | None = None, table: bool = True) -> str:
+        """Return everything as text, or without the `table` of tensors; names are shortened to fit `width`, if given.
 
         >>> import tempfile, numpy as np
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -326,8 +326,15 @@ class Inspection(Drawable):
             placed[example.placed] += count
         layouts = [f"{count_of(count, 'tensor')} in {how}" for how, count in placed.most_common(_MAX_KINDS)]
         pairs = zip(self.file, self._examples, strict=True)
-        problems = [f"{name} cannot be read: {each.problem}" for name, each in pairs if each.problem is not None]
-        more = [f"and {len(problems) - _MAX_KINDS} more"] if len(problems) > _MAX_KINDS else []
+        unread: dict[str, list[str]] = {}  # the names of tensors, by what is wrong with them
+        for name, each in pairs:
+            if each.problem is not None:
+                unread.setdefault(each.problem, []).append(name)
+        problems = []
+        for problem, names in list(unread.items())[:_MAX_KINDS]:
+            what, listed = (f"{len(names)} tensors", names[:_MAX_KINDS]) if len(names) > 1 else (names[0], [])
+            problems += [f"{what} cannot be read: {problem}", *[f"  {name}" for name in listed]]
+            problems += [f"  and {len(names) - _MAX_KINDS} more"] if len(names) > _MAX_KINDS else []
         types = [
             f"{total['format']}: {count_of(total['tensors'], 'tensor')}, {format_count(total['elements'])} elements,"
             f" {format_bytes(total['nbytes'])}"
@@ -335,7 +342,8 @@ class Inspection(Drawable):
         ]
         types = types[:_MAX_KINDS] if len(types) > 1 else []  # of one type, the first line has them
         notes = [f"note: {note}" for note in self.file.notes]
-        return "\n".join([*lines, self.table(width), *types, *layouts, *problems[:_MAX_KINDS], *more, *notes])
+        tables = [self.table(width)] if table else []
+        return "\n".join([*lines, *tables, *types, *layouts, *problems, *notes])
 
     @property
     def parameters(self) -> int:

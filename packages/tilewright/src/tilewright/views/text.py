@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A scene as text for terminals, with 24-bit colors or without.
+"""A scene as text for terminals, with colors or without.
 
 Cells of a grid have their labels if they fit, otherwise one or two characters.
 """
@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from textwrap import wrap
 
+from .._text import color_setting
 from .scene import Entry, Fact, Grid, Scene, Tracks
 from .scene_options import (
     CATEGORIES,
@@ -114,10 +115,10 @@ _STEPS = (1, 2, 4, 8, 16, 32, 64)
 _BARS = {"tile": ("│", "─", "┼"), "face": ("┊", "┄", "┼"), "plane": ("│", "─", "┼"), "slice": ("┊", "┄", "┼")}
 
 
-def to_text(scene: Scene, width: int = 80, color: bool = False, height: int = 64) -> str:
+def to_text(scene: Scene, width: int = 80, color: int = False, height: int = 64) -> str:
     """Return a `scene` as text of at most `width` columns; a panel takes about `height` lines.
 
-    With `color`, cells have 24-bit background colors.
+    With `color`, cells have background colors: of 24 bits, or of the palette if it is 256.
 
     >>> from tilewright.views.scene import Field
     >>> grid = Grid(1, 3, (Field("offset", (0, 1, 2), "ramp"),), label="offset")
@@ -151,7 +152,7 @@ def to_text(scene: Scene, width: int = 80, color: bool = False, height: int = 64
             legend = _track_legend(panel, scales, ink, width)
         blocks.append(lines + legend)
     if scene.facts:
-        blocks.append(_fact_lines(scene.facts, width))
+        blocks.append(_fact_lines(scene.facts, width, ink))
     return "\n\n".join("\n".join(line.rstrip() for line in block) for block in blocks)
 
 
@@ -166,14 +167,15 @@ def _entry_lines(entries: tuple[Entry, ...], width: int) -> list[str]:
     return lines
 
 
-def _fact_lines(facts: tuple[Fact, ...], width: int) -> list[str]:
+def _fact_lines(facts: tuple[Fact, ...], width: int, ink: TerminalStyle) -> list[str]:
     names = max(len(replace_control_characters(fact.name)) for fact in facts)
     names = min(names, width // 2)
     lines = []
     for fact in facts:
         name = replace_control_characters(fact.name)[:names]
         value = wrap(replace_control_characters(fact.value), width - names - 4) or [""]
-        lines.append(f"  {name:<{names}}  {value[0]}")
+        value = [ink.judge(line, fact.tone) for line in value]
+        lines.append(f"  {ink.judge(f'{name:<{names}}', 'name')}  {value[0]}")
         lines += [" " * (names + 4) + more for more in value[1:]]
     return lines
 
@@ -552,7 +554,7 @@ class TerminalStyle:
     ('7', '\\x1b[48;2;119;170;221;38;2;0;0;0m7\\x1b[0m')
     """
 
-    on: bool
+    on: int  # how many colors there are; True is all
 
     def paint(self, words: str, color: str) -> str:
         """Return text on a background color.
@@ -562,7 +564,8 @@ class TerminalStyle:
         """
         if not self.on:
             return words
-        return f"\x1b[48;2;{_rgb_codes(color)};38;2;{_rgb_codes(text_color_on(color))}m{words}\x1b[0m"
+        form = _palette_code if self.on == 256 else _rgb_codes
+        return f"\x1b[48;{form(color)};38;{form(text_color_on(color))}m{words}\x1b[0m"
 
     def strong(self, words: str) -> str:
         """Return words in bold.
@@ -572,9 +575,28 @@ class TerminalStyle:
         """
         return f"\x1b[1m{words}\x1b[0m" if self.on else words
 
+    def judge(self, words: str, tone: str) -> str:
+        """Return words in the color of a fact's tone: green for good, red for bad.
+
+        >>> TerminalStyle(True).judge("8-way", "bad"), TerminalStyle(True).judge("8", "plain")
+        ('\\x1b[31m8-way\\x1b[0m', '8')
+        """
+        code = {"good": 32, "bad": 31, "name": 36}.get(tone)
+        return f"\x1b[{code}m{words}\x1b[0m" if self.on and code else words
+
 
 def _rgb_codes(color: str) -> str:
-    return f"{int(color[1:3], 16)};{int(color[3:5], 16)};{int(color[5:7], 16)}"
+    return f"2;{int(color[1:3], 16)};{int(color[3:5], 16)};{int(color[5:7], 16)}"
+
+
+def _palette_code(color: str) -> str:
+    """Return the nearest color of the 6 x 6 x 6 cube in the palette of 256."""
+    parts = [int(color[k : k + 2], 16) for k in (1, 3, 5)]
+    red, green, blue = [min(range(6), key=lambda step: abs(_CUBE[step] - part)) for part in parts]
+    return f"5;{16 + 36 * red + 6 * green + blue}"
+
+
+_CUBE = (0, 95, 135, 175, 215, 255)  # what terminals make of the steps
 
 
 def replace_control_characters(words: str) -> str:
@@ -598,13 +620,14 @@ def terminal_width(stream: object) -> int:
     return max(40, shutil.get_terminal_size((80, 24)).columns)
 
 
-def supports_color(stream: object) -> bool:
-    """Return whether a stream is a terminal with 24-bit colors, unless NO_COLOR is set.
+def supports_color(stream: object) -> int:
+    """Return how many colors a stream shows: 2**24 or 256 on a terminal, 0 elsewhere, and as the environment says.
 
     >>> import io
-    >>> supports_color(io.StringIO())
-    False
+    >>> supports_color(io.StringIO()) in (0, 256, 1 << 24)
+    True
     """
-    if os.environ.get("NO_COLOR") or not getattr(stream, "isatty", lambda: False)():
-        return False
-    return os.environ.get("COLORTERM", "") in ("truecolor", "24bit")
+    setting = color_setting()
+    if setting is False or (setting is None and not getattr(stream, "isatty", lambda: False)()):
+        return 0
+    return 1 << 24 if os.environ.get("COLORTERM", "") in ("truecolor", "24bit") else 256
