@@ -11,7 +11,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.conversion import Rules
-from tilewright.conversion.recipe import RecipeFile
+from tilewright.conversion.recipe import Recipe, RecipeFile
 
 from .pages import DOCS, FENCE, LANGUAGES, ROOT, blocks_of, page_name, page_paths
 from .pictures import differences
@@ -95,6 +95,28 @@ def test_names_in_the_text_exist(path):
 def test_the_readme_has_no_relative_link():
     words = FENCE.sub("", (ROOT / "README.md").read_text(encoding="utf-8"))
     assert all(target.startswith("https://") for target in re.findall(r"\]\(([^)\s#]+)", words))
+
+
+def readme_rows(heading: str) -> dict[str, str]:
+    """Return the table below a heading of the README: the first cell of a row, and the others."""
+    section = (ROOT / "README.md").read_text(encoding="utf-8").partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    rows = [line.strip("| ").split(" | ", 1) for line in section.splitlines() if line.startswith("|")]
+    return {row[0]: row[1] for row in rows[2:]}
+
+
+def test_the_readme_names_the_families_and_machines_of_the_recipe():
+    recipe = Recipe.load("tt_transformers")
+    rows = {name: set(re.findall(r"`(\w+)`", cells)) for name, cells in readme_rows("What `prepare` knows").items()}
+    assert rows == {"families": set(recipe.families), "machines": set(recipe.devices)}
+
+
+def test_the_readme_has_the_figures_of_the_page_on_performance():
+    page = (DOCS / "performance.md").read_text(encoding="utf-8")
+    rows = readme_rows("What it replaces").items()
+    assert len(rows) >= 5
+    for first, others in rows:
+        for figure in re.findall(r"\d[\d.,]*\d(?= (?:s|us|GB/s|GiB|MiB|of memcpy)\b)", f"{first} {others}"):
+            assert figure in page, f"{figure} is not on the page"
 
 
 def test_blocks_are_found():
