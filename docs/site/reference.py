@@ -2,6 +2,7 @@
 """The pages of the API reference, made from the code as it is: every public name of every package and dialect."""
 
 import inspect
+from collections.abc import Collection
 from importlib import import_module
 from typing import Any
 
@@ -108,8 +109,8 @@ def value_lines(path: str, value: Any) -> list[str]:
     return [f"### `{name}` {{ #{path} }}", "", text, ""]
 
 
-def reference_page(title: str, modules: tuple[str, ...]) -> str:
-    """Return the Markdown of one page of the reference."""
+def reference_page(title: str, modules: tuple[str, ...], drawn: Collection[str] = ()) -> str:
+    """Return the Markdown of one page of the reference; functions that are `drawn` have a picture in operations/."""
     parts = [f"# {full_name(modules[0])}", ""]
     for module_name in map(full_name, modules):
         module = import_module(module_name)
@@ -119,4 +120,6 @@ def reference_page(title: str, modules: tuple[str, ...]) -> str:
         for name in public_names(module):
             path = source_name(module, name)
             parts += [f"::: {path}", ""] if is_written_down(module, name) else value_lines(path, getattr(module, name))
+            if path in drawn:
+                parts += [f"![The first example of {name}](operations/{name}.svg){{ .operation }}", ""]
     return "\n".join(parts)
