@@ -27,7 +27,9 @@ def run(code: str) -> str:
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
         try:
             for statement in ast.parse(code, "<page>").body:
-                exec(compile(ast.Interactive([statement]), "<page>", "single"), names)
+                is_shown = isinstance(statement, ast.Expr)
+                tree = ast.Interactive([statement]) if is_shown else ast.Module([statement], [])
+                exec(compile(tree, "<page>", "single" if is_shown else "exec"), names)
         except BaseException as problem:
             print(failure(problem))
     changed = [path.read_text(encoding="utf-8") for path, time in pictures().items() if before.get(path) != time]

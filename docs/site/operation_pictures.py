@@ -22,7 +22,7 @@ def operation_pictures() -> dict[str, str]:
 
 
 def picture_of(function: Any) -> str | None:
-    """Return the first call in a function's docstring as a picture: the layouts that go in, and the one that comes out."""
+    """Return the first call in a function's docstring as a picture: the layouts that go in, and what comes out."""
     for test in doctest.DocTestFinder(recurse=False).find(function, function.__name__):
         names = dict(function.__globals__)
         for example in test.examples:
