@@ -18,6 +18,7 @@ def on_files(files: Any, config: Any) -> Any:
     """Add the pages of the reference and of the notebooks, made from the code as it is now."""
     for notebook in sorted((DOCS / "notebooks").glob("*.ipynb")):
         files.append(File.generated(config, f"notebooks/{notebook.stem}.md", content=page_of(notebook)))
+    files.append(File.generated(config, "api/types.md", content=reference["types_page"]()))
     pictures = operation_pictures()
     for name, picture in pictures.items():
         files.append(File.generated(config, f"api/operations/{name}.svg", content=picture))

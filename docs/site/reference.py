@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pages of the API reference, made from the code as it is: every public name of every package and dialect."""
 
+import ast
 import inspect
 from collections.abc import Collection
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 # Every package and dialect with public names, as its page in the reference is called.
@@ -107,6 +109,24 @@ def value_lines(path: str, value: Any) -> list[str]:
     own = words if words and words != inspect.getdoc(type(value)) else None
     text = fenced(own) if own else f"```python\n{value!r}\n```"
     return [f"### `{name}` {{ #{path} }}", "", text, ""]
+
+
+def types_page() -> str:
+    """Return the Markdown of the page of types: what an argument may be, by the name that signatures use."""
+    parts = ["# Types of arguments", "", "What the signatures of the reference call by a name of its own.", ""]
+    for title in PACKAGES:
+        front = import_module(full_name(PACKAGES[title][0]))
+        for path in sorted(Path(front.__file__ or "").parent.glob("*.py")) if hasattr(front, "__path__") else ():
+            for node in ast.parse(path.read_text(encoding="utf-8")).body:
+                if isinstance(node, ast.AnnAssign) and ast.unparse(node.annotation) == "TypeAlias" and node.value:
+                    name = ast.unparse(node.target)
+                    if name.startswith("_"):
+                        continue
+                    own = isinstance(node.value, ast.Constant) and str(node.value.value)
+                    alias = [] if name in public_names(front) else [f"[](){{ #{front.__name__}.{name} }}", ""]
+                    parts += [*alias, f"### `{name}` {{ #{front.__name__}.{path.stem}.{name} }}", ""]
+                    parts += [f"```python\n{own or ast.unparse(node.value)}\n```", ""]
+    return "\n".join(parts)
 
 
 def reference_page(title: str, modules: tuple[str, ...], drawn: Collection[str] = ()) -> str:
