@@ -21,7 +21,7 @@ def save(name: str, text: str) -> str:
 
 
 def run(code: str) -> str:
-    """Run a block as a session does, in the names of the page; return its output as JSON: text, and SVG."""
+    """Run a block in the names of the page, and print the values of its expressions; return its output as JSON."""
     before = pictures()
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
@@ -31,7 +31,11 @@ def run(code: str) -> str:
                 tree = ast.Interactive([statement]) if is_shown else ast.Module([statement], [])
                 exec(compile(tree, "<page>", "single" if is_shown else "exec"), names)
         except BaseException as problem:
-            print(failure(problem))
+            frames = traceback.walk_tb(problem.__traceback__)
+            lines = [line for frame, line in frames if frame.f_code.co_filename == "<page>"]
+            where = [f"  line {lines[0]}"] if lines else []
+            print("Traceback (most recent call last):", *where, sep="\n")
+            print("".join(traceback.format_exception_only(problem)).rstrip())
     changed = [path.read_text(encoding="utf-8") for path, time in pictures().items() if before.get(path) != time]
     return json.dumps({"text": printed.getvalue(), "pictures": changed})
 
@@ -39,10 +43,3 @@ def run(code: str) -> str:
 def pictures() -> dict[Path, int]:
     """Return the pictures in the working directory, and when they were written."""
     return {path: path.stat().st_mtime_ns for path in sorted(Path.cwd().glob("*.svg"))}
-
-
-def failure(problem: BaseException) -> str:
-    """Return an exception as text, with the line of the block that raised it."""
-    lines = [line for frame, line in traceback.walk_tb(problem.__traceback__) if frame.f_code.co_filename == "<page>"]
-    where = f"  line {lines[0]}\n" if lines else ""
-    return f"Traceback (most recent call last):\n{where}{''.join(traceback.format_exception_only(problem)).rstrip()}"

@@ -21,12 +21,7 @@ class Docstrings(griffe.Extension):
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
         """Fence the examples of one object, and say where its source is."""
         if obj.docstring is not None:
-            obj.docstring.value = fenced(obj.docstring.value) + source_link(obj)
-
-
-def source_link(obj: griffe.Object) -> str:
-    """Return a line with a link to the source of a class or function."""
-    if not (obj.is_class or obj.is_function) or not isinstance(obj.filepath, Path):
-        return ""
-    path = obj.filepath.resolve().relative_to(ROOT).as_posix()
-    return f"\n\n[source]({SOURCE}/{path}#L{obj.lineno}-L{obj.endlineno}){{ .source }}"
+            obj.docstring.value = fenced(obj.docstring.value)
+            if (obj.is_class or obj.is_function) and isinstance(obj.filepath, Path):
+                path = obj.filepath.resolve().relative_to(ROOT).as_posix()
+                obj.docstring.value += f"\n\n[source]({SOURCE}/{path}#L{obj.lineno}-L{obj.endlineno}){{ .source }}"

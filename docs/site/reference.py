@@ -112,21 +112,23 @@ def value_lines(path: str, value: Any) -> list[str]:
 
 
 def types_page() -> str:
-    """Return the Markdown of the page of types: what an argument may be, by the name that signatures use."""
-    parts = ["# Types of arguments", "", "What the signatures of the reference call by a name of its own.", ""]
-    for title in PACKAGES:
-        front = import_module(full_name(PACKAGES[title][0]))
-        for path in sorted(Path(front.__file__ or "").parent.glob("*.py")) if hasattr(front, "__path__") else ():
-            for node in ast.parse(path.read_text(encoding="utf-8")).body:
-                if isinstance(node, ast.AnnAssign) and ast.unparse(node.annotation) == "TypeAlias" and node.value:
-                    name = ast.unparse(node.target)
-                    if name.startswith("_"):
-                        continue
-                    own = isinstance(node.value, ast.Constant) and str(node.value.value)
-                    alias = [] if name in public_names(front) else [f"[](){{ #{front.__name__}.{name} }}", ""]
-                    parts += [*alias, f"### `{name}` {{ #{front.__name__}.{path.stem}.{name} }}", ""]
-                    parts += [f"```python\n{own or ast.unparse(node.value)}\n```", ""]
+    """Return the Markdown of the page of types: what the names in signatures stand for."""
+    parts = ["# Types of arguments", "", "Names that signatures use for what an argument may be.", ""]
+    packages = [import_module(full_name(modules[0])) for modules in PACKAGES.values()]
+    for front, path in ((package, path) for package in packages for path in module_files(package)):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.AnnAssign) and ast.unparse(node.annotation) == "TypeAlias" and node.value:
+                name, text = ast.unparse(node.target), ast.unparse(node.value).strip("'\"")
+                if not name.startswith("_"):
+                    parts += [] if name in public_names(front) else [f"[](){{ #{front.__name__}.{name} }}", ""]
+                    parts += [f"### `{name}` {{ #{front.__name__}.{path.stem}.{name} }}", ""]
+                    parts += [f"```python\n{text}\n```", ""]
     return "\n".join(parts)
+
+
+def module_files(package: Any) -> list[Path]:
+    """Return the sources of a package's modules."""
+    return sorted(Path(package.__file__).parent.glob("*.py")) if hasattr(package, "__path__") else []
 
 
 def reference_page(title: str, modules: tuple[str, ...], drawn: Collection[str] = ()) -> str:

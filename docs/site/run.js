@@ -14,35 +14,33 @@
     element,
     code: element.querySelector("code"),
     file: element.querySelector(".filename")?.textContent,
-    isAside: element.closest("details") !== null,
+    isSolution: element.closest("details") !== null,
+    button: Object.assign(document.createElement("button"), { type: "button", className: "md-button run", textContent: "Run" }),
+    output: Object.assign(document.createElement("output"), { className: "run-output" }),
     ran: false,
   }));
+  const typed = ({ code }) => inputOf(code.textContent) || code.textContent;
 
-  const say = (block, text, pictures = []) => {
-    const words = document.createElement("pre");
-    words.textContent = text;
-    block.output.replaceChildren(...(text ? [words] : []), ...pictures.map((svg) => {
-      const image = new Image();
-      image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
-      image.alt = "what the block drew";
-      return image;
-    }));
+  const say = (block, state, text, pictures = []) => {
+    const words = Object.assign(document.createElement("pre"), { textContent: text, hidden: !text });
+    const images = pictures.map((svg) => Object.assign(new Image(), {
+      src: `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`, alt: "what the block drew" }));
+    block.output.replaceChildren(words, ...images);
+    block.output.dataset.state = state;
+    block.button.textContent = state === "running" ? "Stop" : "Run";
   };
 
   /** Let the reader change a block: without prompts and answers. */
-  const open = ({ code }) => {
-    if (code.isContentEditable) return;
-    if (code.textContent.startsWith(">>>")) code.textContent = `${inputOf(code.textContent)}\n`;
-    code.contentEditable = "plaintext-only";
-    code.spellcheck = false;
+  const open = (block) => {
+    if (block.code.isContentEditable) return;
+    if (block.code.textContent.startsWith(">>>")) block.code.textContent = `${typed(block)}\n`;
+    Object.assign(block.code, { contentEditable: "plaintext-only", spellcheck: false });
   };
 
   const finish = (text, pictures) => {
     const block = running;
     running = null;
-    block.button.textContent = "Run";
-    say(block, text, pictures);
-    block.output.dataset.state = "done";
+    say(block, "done", text, pictures);
   };
 
   const stop = (text) => {
@@ -63,36 +61,30 @@
 
   /** Run a block after those above it that have not run yet; the solutions of puzzles only if they are asked for. */
   const run = (block) => {
-    if (running) { if (running === block) stop("Stopped."); return; }
-    open(block);
-    running = block;
-    block.button.textContent = "Stop";
-    block.output.dataset.state = "running";
-    say(block, worker ? "Running …" : "Loading Python, about 8 MB, once …");
-    if (!worker) start();
-    const before = blocks.slice(0, blocks.indexOf(block)).filter((other) => !other.ran && !other.isAside);
-    const queue = [...before, block];
-    for (const other of queue) other.ran = true;
-    worker.postMessage({ folder, blocks: queue.map(({ file, code }) => ({ file, code: inputOf(code.textContent) || code.textContent })) });
-  };
-
-  const addButtons = () => {
-    for (const block of blocks) {
-      block.button = Object.assign(document.createElement("button"), { type: "button", className: "md-button run", textContent: "Run" });
-      block.output = Object.assign(document.createElement("output"), { className: "run-output" });
-      block.button.addEventListener("click", () => run(block));
-      block.code.addEventListener("click", () => open(block), { once: true });
-      block.code.addEventListener("keydown", (event) => {
-        if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); run(block); }
-        event.stopPropagation(); // letters are not the theme's shortcuts
-      });
-      block.element.after(block.button, block.output);
+    if (running === block) stop("Stopped.");
+    else if (!running) {
+      open(block);
+      running = block;
+      say(block, "running", worker ? "Running …" : "Loading Python, about 12 MB, once …");
+      if (!worker) start();
+      const above = blocks.slice(0, blocks.indexOf(block)).filter((other) => !other.ran && !other.isSolution);
+      for (const other of [...above, block]) other.ran = true;
+      worker.postMessage({ folder, blocks: [...above, block].map((other) => ({ file: other.file, code: typed(other) })) });
     }
   };
 
   fetch(new URL("playground/playground.json", site)).then((reply) => (reply.ok ? reply.json() : null)).then((facts) => {
-    if (!facts) return;
-    folder = new URL(`playground/${facts.version}/`, site).href;
-    addButtons();
+    if (facts) folder = new URL(`playground/${facts.version}/`, site).href;
+    for (const block of facts ? blocks : []) {
+      block.button.addEventListener("click", () => run(block));
+      block.code.addEventListener("click", () => open(block), { once: true });
+      block.code.addEventListener("keydown", (event) => {
+        event.stopPropagation(); // letters are not the theme's shortcuts
+        if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+        event.preventDefault();
+        run(block);
+      });
+      block.element.after(block.button, block.output);
+    }
   }).catch(() => {});
 })();
