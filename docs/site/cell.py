@@ -33,8 +33,7 @@ def run(code: str) -> str:
         except BaseException as problem:
             frames = traceback.walk_tb(problem.__traceback__)
             lines = [line for frame, line in frames if frame.f_code.co_filename == "<page>"]
-            where = [f"  line {lines[0]}"] if lines else []
-            print("Traceback (most recent call last):", *where, sep="\n")
+            print("Traceback (most recent call last):", *(f"  line {line}" for line in lines[:1]), sep="\n")
             print("".join(traceback.format_exception_only(problem)).rstrip())
     changed = [path.read_text(encoding="utf-8") for path, time in pictures().items() if before.get(path) != time]
     return json.dumps({"text": printed.getvalue(), "pictures": changed})

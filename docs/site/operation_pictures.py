@@ -10,12 +10,11 @@ from typing import Any
 from tilewright import layout, views
 
 MOST_CELLS = 130  # a larger picture shows less
-NOT_OPERATIONS = {"coordinates", "parse"}
 
 
 def operation_pictures() -> dict[str, str]:
     """Return the pictures of those functions of the algebra whose first example has one, as SVG by name."""
-    functions = {name: getattr(layout, name) for name in layout.__all__ if name not in NOT_OPERATIONS}
+    functions = {name: getattr(layout, name) for name in layout.__all__}
     drawn = {name: picture_of(function) for name, function in functions.items() if inspect.isfunction(function)}
     return {name: picture for name, picture in drawn.items() if picture}
 

@@ -38,9 +38,8 @@
   };
 
   const finish = (text, pictures) => {
-    const block = running;
+    say(running, "done", text, pictures);
     running = null;
-    say(block, "done", text, pictures);
   };
 
   const stop = (text) => {

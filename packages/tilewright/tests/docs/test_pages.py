@@ -77,7 +77,7 @@ def test_commands_between_lines_of_text_exist(path):
 @pytest.mark.parametrize("path", PAGES, ids=page_name)
 def test_links_lead_to_files(path):
     words = re.sub(r"`[^`\n]+`", "", FENCE.sub("", path.read_text(encoding="utf-8")))
-    for target in re.findall(r"\]\(([^)\s#]+)[^)]*\)", words):
+    for target in re.findall(r"(?:\]\(|src=\")([^)\s#\"]+)", words):
         if found := OWN.match(target):  # the README is also read on a package index, where only these lead anywhere
             assert (ROOT / target[found.end() :]).is_file(), f"{target} does not exist"
         if not target.startswith(("http://", "https://", "mailto:")):
@@ -110,13 +110,19 @@ def test_the_readme_names_the_families_and_machines_of_the_recipe():
     assert rows == {"families": set(recipe.families), "machines": set(recipe.devices)}
 
 
-def test_the_readme_has_the_figures_of_the_page_on_performance():
+FIGURE = re.compile(r"\d[\d.,]*\d(?= (?:s|us|GB/s|GiB|MiB|of memcpy)\b)")
+
+
+def test_the_readme_has_the_figures_of_the_page_on_performance_and_their_ratios():
     page = (DOCS / "performance.md").read_text(encoding="utf-8")
-    rows = readme_rows("What it replaces").items()
+    rows = readme_rows("What it replaces")
     assert len(rows) >= 5
-    for first, others in rows:
-        for figure in re.findall(r"\d[\d.,]*\d(?= (?:s|us|GB/s|GiB|MiB|of memcpy)\b)", f"{first} {others}"):
-            assert figure in page, f"{figure} is not on the page"
+    for theirs, others in rows.items():
+        ours, ratio = others.split(" | ")
+        assert all(figure in page for figure in FIGURE.findall(f"{theirs} {ours}")), theirs
+        before, after = (float(FIGURE.findall(cell)[0].replace(",", "")) for cell in (theirs, ours))
+        said = float(ratio.split(" times")[0].replace(",", ""))
+        assert max(before / after, after / before) == pytest.approx(said, rel=0.05), theirs
 
 
 def test_blocks_are_found():
