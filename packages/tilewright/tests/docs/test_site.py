@@ -226,6 +226,26 @@ def test_an_answer_to_a_puzzle_can_be_written_into_the_page():
             assert verdict in page.locator("output.run-output").nth(1).text_content()
 
 
+def test_a_block_can_be_stopped_and_pages_stay_as_they_are_without_the_playground():
+    with open_browser() as browser, served() as address:
+        page = browser.new_page()
+        page.goto(f"{address}/puzzles.html")
+        button, output = page.locator("button.run").first, page.locator("output.run-output").first
+        button.click()
+        page.wait_for_function(SHOWS_OUTPUT, arg=0, timeout=60_000)
+        page.locator("div.highlight code").first.fill("while True: pass")
+        button.click()
+        assert (button.text_content(), output.text_content()) == ("Stop", "Running …")
+        button.click()
+        assert (button.text_content(), output.text_content()) == ("Run", "Stopped.")
+        without = browser.new_page()
+        without.route("**/playground.json", lambda route: route.fulfill(status=404))
+        with without.expect_response("**/playground.json"):
+            without.goto(f"{address}/puzzles.html")
+        without.wait_for_timeout(200)
+        assert without.locator("button.run").count() == 0
+
+
 QUESTIONS = {
     "KV cache": "kv-cache",
     "circular buffers clash": "circular-buffers-clash",
