@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What MkDocs is told beyond its configuration: the API pages, the notebooks, and links that leave docs/."""
+"""What MkDocs is told beyond its configuration: API pages and their pictures, notebooks, and links that leave docs/."""
 
 import re
 import runpy
@@ -11,14 +11,20 @@ from mkdocs.structure.files import File
 DOCS = Path(__file__).parents[1]
 reference = runpy.run_path(str(DOCS / "site" / "reference.py"))
 page_of = runpy.run_path(str(DOCS / "site" / "notebook_pages.py"))["page_of"]
+operation_pictures = runpy.run_path(str(DOCS / "site" / "operation_pictures.py"))["operation_pictures"]
 
 
 def on_files(files: Any, config: Any) -> Any:
     """Add the pages of the reference and of the notebooks, made from the code as it is now."""
     for notebook in sorted((DOCS / "notebooks").glob("*.ipynb")):
         files.append(File.generated(config, f"notebooks/{notebook.stem}.md", content=page_of(notebook)))
+    files.append(File.generated(config, "api/types.md", content=reference["types_page"]()))
+    pictures = operation_pictures()
+    for name, picture in pictures.items():
+        files.append(File.generated(config, f"api/operations/{name}.svg", content=picture))
     for title, modules in reference["PACKAGES"].items():
-        files.append(File.generated(config, f"api/{title}.md", content=reference["reference_page"](title, modules)))
+        page = reference["reference_page"](title, modules, {f"tilewright.layout.{name}" for name in pictures})
+        files.append(File.generated(config, f"api/{title}.md", content=page))
     return files
 
 
@@ -27,6 +33,8 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
     Sessions are marked as such, so that prompts and answers look different; doctest's `<BLANKLINE>` is a blank line.
     """
+    if page.file.src_uri.startswith("questions/"):
+        page.meta["search"] = {"boost": 4}  # what people search for, first
     markdown = re.sub(r"^```python(?=\n>>> )", "```pycon", markdown, flags=re.MULTILINE)
     markdown = re.sub(r"^<BLANKLINE>$", "", markdown, flags=re.MULTILINE)
     here = DOCS / Path(page.file.src_uri).parent

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pages of the API reference, made from the code as it is: every public name of every package and dialect."""
 
+import ast
 import inspect
+from collections.abc import Collection
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 # Every package and dialect with public names, as its page in the reference is called.
@@ -108,8 +111,28 @@ def value_lines(path: str, value: Any) -> list[str]:
     return [f"### `{name}` {{ #{path} }}", "", text, ""]
 
 
-def reference_page(title: str, modules: tuple[str, ...]) -> str:
-    """Return the Markdown of one page of the reference."""
+def types_page() -> str:
+    """Return the Markdown of the page of types: what the names in signatures stand for."""
+    parts = ["# Types of arguments", "", "Names that signatures use for what an argument may be.", ""]
+    packages = [import_module(full_name(modules[0])) for modules in PACKAGES.values()]
+    for front, path in ((package, path) for package in packages for path in module_files(package)):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.AnnAssign) and ast.unparse(node.annotation) == "TypeAlias" and node.value:
+                name, text = ast.unparse(node.target), ast.unparse(node.value).strip("'\"")
+                if not name.startswith("_"):
+                    parts += [] if name in public_names(front) else [f"[](){{ #{front.__name__}.{name} }}", ""]
+                    parts += [f"### `{name}` {{ #{front.__name__}.{path.stem}.{name} }}", ""]
+                    parts += [f"```python\n{text}\n```", ""]
+    return "\n".join(parts)
+
+
+def module_files(package: Any) -> list[Path]:
+    """Return the sources of a package's modules."""
+    return sorted(Path(package.__file__).parent.glob("*.py")) if hasattr(package, "__path__") else []
+
+
+def reference_page(title: str, modules: tuple[str, ...], drawn: Collection[str] = ()) -> str:
+    """Return the Markdown of one page of the reference; functions that are `drawn` have a picture in operations/."""
     parts = [f"# {full_name(modules[0])}", ""]
     for module_name in map(full_name, modules):
         module = import_module(module_name)
@@ -119,4 +142,6 @@ def reference_page(title: str, modules: tuple[str, ...]) -> str:
         for name in public_names(module):
             path = source_name(module, name)
             parts += [f"::: {path}", ""] if is_written_down(module, name) else value_lines(path, getattr(module, name))
+            if path in drawn:
+                parts += [f"![The first example of {name}](operations/{name}.svg){{ .operation }}", ""]
     return "\n".join(parts)

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from tilewright.files import write_sample_model
+from tilewright.files import write_safetensors, write_sample_model
+from tilewright.files.safetensors import sample_llama
 
 from ..cli.runner import invoke
 from .pages import Block, blocks_of, page_name
@@ -33,7 +34,23 @@ class Checker(doctest.OutputChecker):
 EXIT = re.compile(r"^\[exit (\d+)\]\n", re.MULTILINE)
 
 # Pages that speak of the reader's own model; it is the sample model here.
-WITH_A_MODEL = {"README.md", "docs/convert.md"}
+WITH_A_MODEL = {"docs/convert.md"}
+
+PUZZLE = """from gpu import thread_idx
+from gpu.host import DeviceContext
+
+def add_ten(output: UnsafePointer[Float32, MutAnyOrigin], a: UnsafePointer[Float32, MutAnyOrigin]):
+    var i = thread_idx.x
+    output[i] = a[i] + 10
+
+def main() raises:
+    with DeviceContext() as ctx:
+        var a = ctx.enqueue_create_buffer[DType.float32](4)
+        var output = ctx.enqueue_create_buffer[DType.float32](4)
+        a.enqueue_fill(1)
+        ctx.enqueue_function[add_ten](output, a, grid_dim=1, block_dim=8)
+"""
+"""A kernel that lacks its guard."""
 
 # A cell that the reader has to fill in; as it stands, its check must refuse it.
 UNANSWERED = "answer = ...  # your answer\n"
@@ -69,9 +86,31 @@ def run_page(path: Path, folder: Path) -> dict[str, Any]:
     with working_in(folder):
         if page_name(path) in WITH_A_MODEL:
             write_sample_model("model.safetensors")
+        if page_name(path) == "README.md":
+            write_what_a_reader_has()
         for block in blocks_of(path):
             run_block(block, path, namespace)
     return namespace
+
+
+def write_what_a_reader_has() -> None:
+    """Write what the README's reader brings: a large model's config, two checkpoints, and a program with a mistake."""
+    Path("Llama-3.1-8B-Instruct").mkdir()
+    Path("Llama-3.1-8B-Instruct", "config.json").write_text(
+        '{"model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32,'
+        ' "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128256,'
+        ' "max_position_embeddings": 131072}',
+        encoding="utf-8",
+    )
+    theirs = sample_llama()
+    in_pairs = {
+        name: weight.reshape(-1, 2, 32, weight.shape[1]).swapaxes(1, 2).reshape(weight.shape)
+        for name, weight in theirs.items()
+        if "q_proj" in name or "k_proj" in name
+    }
+    write_safetensors("theirs.safetensors", theirs)
+    write_safetensors("ours.safetensors", theirs | in_pairs)
+    Path("puzzle.mojo").write_text(PUZZLE, encoding="utf-8")
 
 
 def run_block(block: Block, path: Path, namespace: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.conversion import Rules
-from tilewright.conversion.recipe import RecipeFile
+from tilewright.conversion.recipe import Recipe, RecipeFile
 
 from .pages import DOCS, FENCE, LANGUAGES, ROOT, blocks_of, page_name, page_paths
 from .pictures import differences
@@ -77,7 +77,7 @@ def test_commands_between_lines_of_text_exist(path):
 @pytest.mark.parametrize("path", PAGES, ids=page_name)
 def test_links_lead_to_files(path):
     words = re.sub(r"`[^`\n]+`", "", FENCE.sub("", path.read_text(encoding="utf-8")))
-    for target in re.findall(r"\]\(([^)\s#]+)[^)]*\)", words):
+    for target in re.findall(r"(?:\]\(|src=\")([^)\s#\"]+)", words):
         if found := OWN.match(target):  # the README is also read on a package index, where only these lead anywhere
             assert (ROOT / target[found.end() :]).is_file(), f"{target} does not exist"
         if not target.startswith(("http://", "https://", "mailto:")):
@@ -95,6 +95,34 @@ def test_names_in_the_text_exist(path):
 def test_the_readme_has_no_relative_link():
     words = FENCE.sub("", (ROOT / "README.md").read_text(encoding="utf-8"))
     assert all(target.startswith("https://") for target in re.findall(r"\]\(([^)\s#]+)", words))
+
+
+def readme_rows(heading: str) -> dict[str, str]:
+    """Return the table below a heading of the README: the first cell of a row, and the others."""
+    section = (ROOT / "README.md").read_text(encoding="utf-8").partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    rows = [line.strip("| ").split(" | ", 1) for line in section.splitlines() if line.startswith("|")]
+    return {row[0]: row[1] for row in rows[2:]}
+
+
+def test_the_readme_names_the_families_and_machines_of_the_recipe():
+    recipe = Recipe.load("tt_transformers")
+    rows = {name: set(re.findall(r"`(\w+)`", cells)) for name, cells in readme_rows("What `prepare` knows").items()}
+    assert rows == {"families": set(recipe.families), "machines": set(recipe.devices)}
+
+
+FIGURE = re.compile(r"\d[\d.,]*\d(?= (?:s|us|GB/s|GiB|MiB|of memcpy)\b)")
+
+
+def test_the_readme_has_the_figures_of_the_page_on_performance_and_their_ratios():
+    page = (DOCS / "performance.md").read_text(encoding="utf-8")
+    rows = readme_rows("What it replaces")
+    assert len(rows) >= 4
+    for theirs, others in rows.items():
+        ours, ratio = others.split(" | ")
+        assert all(figure in page for figure in FIGURE.findall(f"{theirs} {ours}")), theirs
+        before, after = (float(FIGURE.findall(cell)[0].replace(",", "")) for cell in (theirs, ours))
+        said = float(ratio.split(" times")[0].replace(",", ""))
+        assert max(before / after, after / before) == pytest.approx(said, rel=0.05), theirs
 
 
 def test_blocks_are_found():

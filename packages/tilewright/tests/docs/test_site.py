@@ -8,15 +8,19 @@ import doctest
 import os
 import re
 import runpy
-from functools import cache
+from contextlib import contextmanager
+from functools import cache, partial
 from html.parser import HTMLParser
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib import import_module
-from urllib.parse import unquote, urlsplit
+from threading import Thread
+from urllib.parse import quote, unquote, urlsplit
 
 import pytest
 
-from ..views.browser import open_browser
-from .pages import DOCS, ROOT
+from ..views.browser import open_browser, watched
+from .pages import DOCS, ROOT, Block, blocks_of
+from .running import FLAGS, UNANSWERED, Checker
 
 SITE = ROOT / os.environ.get("TILEWRIGHT_SITE", "none")
 pytestmark = pytest.mark.skipif("TILEWRIGHT_SITE" not in os.environ, reason="make docs builds a site and checks it")
@@ -159,6 +163,132 @@ def test_copy_buttons_copy_the_input_only():
                 typed = expected_input(block.locator("code").text_content())
                 assert copied == typed, f"{path}, {mark}"
                 assert len(typed) < len(block.locator("code").text_content())
+
+
+@contextmanager
+def served():
+    """Serve the site on this machine; yield its address."""
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(SITE))) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+PATHS = [*sorted((DOCS / "questions").glob("*.md")), *sorted((DOCS / "tutorials").glob("*.md")), DOCS / "puzzles.md"]
+RUNNABLE = [path.relative_to(DOCS).with_suffix("").as_posix() for path in PATHS if path.stem != "serve-a-model"]
+SHOWS_OUTPUT = "k => document.querySelectorAll('output.run-output')[k].dataset.state === 'done'"
+
+
+def test_blocks_run_in_the_page_and_print_what_the_page_shows():
+    with open_browser() as browser, served() as address:
+        for name in RUNNABLE:
+            with watched(browser.new_page(), lambda url: url.startswith((address, "blob:", "data:"))) as page:
+                page.goto(f"{address}/{name}.html")
+                page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+                page.locator("button.run").first.wait_for()
+                blocks = [block for block in blocks_of(DOCS / f"{name}.md") if block.language == "python"]
+                assert page.locator("button.run").count() == len(blocks) > 0, name
+                for k, block in enumerate(blocks):
+                    page.locator("button.run").nth(k).click()
+                    page.wait_for_function(SHOWS_OUTPUT, arg=k, timeout=60_000)
+                    printed = page.locator("output.run-output").nth(k).text_content()
+                    assert is_expected(printed, block), f"{name}:{block.line} printed\n{printed}"
+
+
+def is_expected(printed: str, block: Block) -> bool:
+    """Return whether a block printed in the page what it shows, or what it does without a word."""
+    if block.file is not None:
+        return printed == f"saved {block.file}"
+    if ">>> " not in block.text:
+        return ("AssertionError" if UNANSWERED in block.text else "nothing to print") in printed
+    wanted = "".join(example.exc_msg or example.want for example in doctest.DocTestParser().get_examples(block.text))
+    wanted = wanted.replace("<BLANKLINE>", "")
+    printed = re.sub(r"^Traceback .*\n(?:  line \d+\n)?", "", printed, flags=re.MULTILINE)
+    return Checker().check_output(wanted, printed, FLAGS) or (not wanted and ">>>" not in printed)
+
+
+def test_an_answer_to_a_puzzle_can_be_written_into_the_page():
+    with open_browser() as browser, served() as address:
+        page = browser.new_page()
+        page.goto(f"{address}/puzzles.html")
+        cell = page.locator("div.highlight", has_text="check_1(answer)").first.locator("code")
+        for answer, verdict in (("tw.Layout((3, 5), (1, 3))", "AssertionError"), ("tw.Layout((3, 5), (1, 4))", "Ran")):
+            text = cell.text_content()
+            cell.click()
+            cell.fill(re.sub(r"^answer = .*$", f"answer = {answer}", text, flags=re.MULTILINE))
+            cell.press("Control+Enter")
+            page.wait_for_function(SHOWS_OUTPUT, arg=1, timeout=60_000)
+            assert verdict in page.locator("output.run-output").nth(1).text_content()
+
+
+def test_a_block_can_be_stopped_and_pages_stay_as_they_are_without_the_playground():
+    with open_browser() as browser, served() as address:
+        page = browser.new_page()
+        page.goto(f"{address}/puzzles.html")
+        button, output = page.locator("button.run").first, page.locator("output.run-output").first
+        button.click()
+        page.wait_for_function(SHOWS_OUTPUT, arg=0, timeout=60_000)
+        page.locator("div.highlight code").first.fill("while True: pass")
+        button.click()
+        assert (button.text_content(), output.text_content()) == ("Stop", "Running …")
+        button.click()
+        assert (button.text_content(), output.text_content()) == ("Run", "Stopped.")
+        without = browser.new_page()
+        without.route("**/playground.json", lambda route: route.fulfill(status=404))
+        with without.expect_response("**/playground.json"):
+            without.goto(f"{address}/puzzles.html")
+        without.wait_for_timeout(200)
+        assert without.locator("button.run").count() == 0
+
+
+QUESTIONS = {
+    "KV cache": "kv-cache",
+    "circular buffers clash": "circular-buffers-clash",
+    "bank conflict": "bank-conflict",
+    "TensorAccessor": "tensor-accessor",
+    "rope order": "rope-order",
+}
+
+
+def test_the_search_finds_the_pages_of_questions_first():
+    with open_browser() as browser, served() as address:
+        page = browser.new_page()
+        for words, name in QUESTIONS.items():
+            page.goto(f"{address}/index.html?q={quote(words)}")
+            first = page.locator(".md-search-result__item:first-child > a").first
+            first.wait_for(timeout=10_000)
+            assert f"questions/{name}.html" in first.get_attribute("href"), words
+
+
+def test_every_page_leads_to_the_playground_and_to_the_source():
+    for path in PAGES:
+        if "playground" not in path.parts and path.name != "404.html":
+            links = seen(path).links
+            assert "https://github.com/tilewright/tilewright" in links, path
+            assert any(link.endswith("playground/index.html") for link in links), path
+
+
+def test_the_reference_links_to_the_lines_of_each_source():
+    links = [link for path in (SITE / "api").glob("*.html") for link in seen(path).links if "#L" in link]
+    assert len(links) > 1000
+    for link in links:
+        name, first, last = re.fullmatch(r"https://github\.com/.*/blob/main/(.*)#L(\d+)-L(\d+)", link).groups()
+        lines = (ROOT / name).read_text(encoding="utf-8").splitlines()[int(first) - 1 : int(last)]
+        assert re.match(r"\s*(?:@|(?:async )?def |class )", lines[0]), link
+
+
+def test_operations_of_the_algebra_have_pictures():
+    page = seen(SITE / "api" / "layout.html")
+    pictures = {address for address in page.loads if address.startswith("operations/")}
+    assert {
+        f"operations/{name}.svg" for name in ("compose", "complement", "logical_divide", "left_inverse")
+    } <= pictures
+    assert len(pictures) > 20
 
 
 def expected_input(shown: str) -> str:
