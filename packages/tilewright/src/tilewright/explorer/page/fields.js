@@ -27,6 +27,9 @@ export const FIELDS = {
   color: { label: "Color of pages", usual: "", hint: "bank or shard" },
   base: { label: "Addresses", usual: "decimal", pick: true },
 };
+/** Return the words of a form that nobody has filled. */
+export const usual = () => Object.fromEntries(Object.entries(FIELDS).map(([name, about]) => [name, about.usual]));
+
 /** How choices are called, where it is not by their names. */
 export const SAID = {
   row_major: "row major", col_major: "column major", tile: "tiles", interleaved: "interleaved", height_sharded: "height sharded",
@@ -66,16 +69,17 @@ export function field(name, label, value, choices, hint, changed, texts = SAID) 
   return { control, row: make("div", { class: "field" }, make("label", { for: id }, label), control) };
 }
 
-/** Show a problem below a field, or none. */
-export function showProblem({ control, row }, message) {
+/** Show a problem below a field, or none; a `hint` describes it in any case. */
+export function showProblem({ control, row, hint }, message) {
   row.querySelector(".error")?.remove();
   control.toggleAttribute("aria-invalid", false);
   control.removeAttribute("aria-describedby");
+  if (hint) control.setAttribute("aria-describedby", hint.id);
   if (!message) return;
   const id = `${control.id}-error`;
   row.append(make("p", { class: "error", role: "alert", id }, message));
   control.setAttribute("aria-invalid", "true");
-  control.setAttribute("aria-describedby", id);
+  control.setAttribute("aria-describedby", hint ? `${hint.id} ${id}` : id);
 }
 
 /** The form of one spec; `changed` is called with its words whenever they change. */
