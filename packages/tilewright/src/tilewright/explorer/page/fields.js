@@ -82,9 +82,9 @@ export function showProblem({ control, row, hint }, message) {
   control.setAttribute("aria-describedby", hint ? `${hint.id} ${id}` : id);
 }
 
-/** The form of one spec; `changed` is called with its words whenever they change. */
+/** The form of one spec, with a line of examples; `changed` is called whenever its words change. */
 export class SpecForm {
-  constructor(name, words, choices, changed) {
+  constructor(name, words, choices, changed, examples) {
     this.rows = {};
     this.error = make("p", { class: "error", role: "alert", id: `error-${name}`, hidden: true });
     const groups = GROUPS.map(([legend, names]) => make("fieldset", {}, make("legend", {}, legend), ...names.map((each) => {
@@ -98,7 +98,7 @@ export class SpecForm {
       return made.row;
     })));
     this.element = make("form", { class: "spec card", "aria-label": `Spec ${name}`, onsubmit: (event) => event.preventDefault() },
-      make("h2", {}, make("span", { class: "letter" }, name), this.title = make("span", {}, "Spec")), this.fold = fold(this.line = make("span"), ...groups), this.error);
+      make("h2", {}, make("span", { class: "letter" }, name), this.title = make("span", {}, "Spec")), examples, this.fold = fold(this.line = make("span"), ...groups), this.error);
     this.relevant();
   }
 

@@ -16,7 +16,7 @@ const WORDS = {
 };
 const KINDS = Object.fromEntries(Object.entries(WORDS).map(([language, table]) =>
   [language, new Map(Object.entries(table).flatMap(([kind, words]) => words.split(" ").map((word) => [word, kind])))]));
-const TOKEN = /(?<comment>#.*)|(?<string>[fFrRbBtTuU]{0,2}(?:"""[^]*?(?:"""|$)|'''[^]*?(?:'''|$)|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?))|(?<decorator>(?<=^[ \t]*)@[\w.]+)|(?<number>\b(?:0[xXoObB][\da-fA-F_]+|\d[\d_]*(?:\.[\d_]*)?(?:[eE][-+]?\d+)?))|(?<word>[A-Za-z_]\w*)/gm;
+const TOKEN = /(?<comment>#.*)|(?<string>[fFrRbBtTuU]{0,2}(?:"""[^]*?(?:"""|$(?![^]))|'''[^]*?(?:'''|$(?![^]))|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?))|(?<decorator>^[ \t]*@[\w.]+)|(?<number>\b(?:0[xXoObB][\da-fA-F_]+|\d[\d_]*(?:\.[\d_]*)?(?:[eE][-+]?\d+)?))|(?<word>[A-Za-z_]\w*)/gm;
 const SIZED = /^(?:U?Int|Float|BFloat)\d+$/;
 
 /** Return the colored tokens of a source as [start, end, kind], in order. */

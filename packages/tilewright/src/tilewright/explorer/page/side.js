@@ -25,8 +25,7 @@ export class Side {
     this.chosen = null;
     this.asked = null; // the last question, once there is one
     this.instead = null; // what is asked in place of all this, while another view shows the form
-    this.form = new SpecForm(name, words, choices, () => this.later());
-    this.form.element.append(examples("tensor", (example) => this.take(example)));
+    this.form = new SpecForm(name, words, choices, () => this.later(), examples("tensor", (example) => this.take(example)));
     this.chain = new Chain(name, words.at ?? "", (where) => { this.where = where; this.later("element"); });
     this.motion = new Motion(name, words, choices, () => this.form.words(), () => this.later("motion"));
     this.model = new ModelCard(words, choices, () => changed(this));
