@@ -57,5 +57,5 @@ def test_a_mistake_is_named(name, line, instead, found):
 def test_an_example_that_is_not_there_is_refused():
     assert answer_kernel({"example": "map"})["source"] == read_example("map")["source"]
     for name in ("../kernel_tab", "", "nothing"):
-        with pytest.raises(FieldError, match="there is no example"):
+        with pytest.raises(FieldError, match="unknown example"):
             answer_kernel({"example": name})

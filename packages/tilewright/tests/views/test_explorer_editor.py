@@ -147,8 +147,8 @@ ANSWERS = {
     "bank-conflict": ("layout", "32-way conflict"),
     "rope-order": ("layout", "(8,2):(2,1)"),
     "early_return": ("kernel", "an early return"),
-    "nothing-of-the-kind": ("kernel", "there is no example 'nothing-of-the-kind'"),
-    "constructor": ("kernel", "there is no example 'constructor'"),
+    "nothing-of-the-kind": ("kernel", "unknown example 'nothing-of-the-kind'"),
+    "constructor": ("kernel", "unknown example 'constructor'"),
 }
 
 

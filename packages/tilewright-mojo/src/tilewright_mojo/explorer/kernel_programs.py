@@ -54,12 +54,12 @@ def read_example(name: str) -> dict[str, str]:
     """Return the language and the source of an example; a puzzle comes without its part, and with a solution.
 
     >>> puzzle = read_example("map")
-    >>> puzzle["language"], "+ 10" in puzzle["source"], "+ 10" in puzzle["solution"]
+    >>> puzzle["language"], "numbers[i] +" in puzzle["source"], "numbers[i] +" in puzzle["solution"]
     ('mojo', False, True)
     """
     if name not in EXAMPLES and name not in PUZZLES:
         known = ", ".join((*EXAMPLES, *PUZZLES))
-        raise FieldError("source", f"there is no example {name!r}; choose one of {known}")
+        raise FieldError("source", f"unknown example {name!r}; choose one of {known}")
     file, language = _find_program(name)
     text = file.read_text(encoding="utf-8")
     exercise, solution = _PART.sub(r"\1", text), _PART.sub(r"\1\2", text)
