@@ -16,7 +16,7 @@ export class Editor {
     this.starts = [0]; // of the lines
     this.tokens = [];
     this.control = make("textarea", { id, name: "source", rows: "24", wrap: "off", spellcheck: "false", autocomplete: "off", autocapitalize: "off",
-      oninput: () => { this.marked.clear(); this.read(); changed(); }, onscroll: () => this.draw(), onkeydown: (event) => this.press(event),
+      oninput: () => { this.marked.clear(); this.stale ??= requestAnimationFrame(() => this.read()); changed(); }, onscroll: () => this.draw(), onkeydown: (event) => this.press(event),
       onblur: () => { this.leaving = false; } });
     this.numbers = make("div");
     this.lines = make("div");
@@ -52,6 +52,8 @@ export class Editor {
 
   /** Find the lines and tokens of the program, and draw them. */
   read() {
+    cancelAnimationFrame(this.stale); // a browser tells of each line that is put in: they are read together
+    this.stale = null;
     const { value } = this;
     this.starts = [0];
     for (let at = value.indexOf("\n"); at >= 0; at = value.indexOf("\n", at + 1)) this.starts.push(at + 1);
@@ -107,6 +109,7 @@ export class Editor {
 
   /** Go to a line and a column, from 1, and select the word there, or the whole line if there is no column. */
   jump(number, column) {
+    if (this.stale) this.read();
     const line = Math.min(number, this.starts.length) - 1;
     const end = this.end(line);
     const indent = this.value.slice(this.starts[line], end).search(/\S|$/);

@@ -222,8 +222,9 @@ async function build(asked) {
   if (asked.b) addSide("B", asked.b.shape === asked.a.shape ? { at: asked.a.at, ...asked.b } : asked.b);
   at("compare").setAttribute("aria-pressed", String(Boolean(asked.b)));
   show(asked.view);
-  await Promise.all(state.sides.map((side) => side.asked));
-  await state.sides[0].model.fill(asked.a);
+  const [side] = state.sides;
+  await Promise.all(state.sides.map((each) => each.asked));
+  await side.model.fill(asked.a);
   document.querySelector(".drawn")?.remove(); // the picture that the page came with: here is the same, alive
   state.quiet = false;
 }

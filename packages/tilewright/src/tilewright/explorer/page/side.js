@@ -52,7 +52,9 @@ export class Side {
     this.form.fill({ ...usual(), ...words });
     this.where = at ? { at } : {};
     this.drawn = null;
-    this.update().then(() => this.model.fill(words));
+    const shown = this.update();
+    const { request } = this;
+    shown.then(() => { if (request === this.request) this.model.fill(words); });
   }
 
   /** Take it off the page, and forget what was asked. */
