@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import sys
-from pathlib import Path
+from importlib import resources
 from typing import Any
 
 from tilewright.explorer import FieldError, FormFields
@@ -35,7 +35,7 @@ def list_kernel_choices() -> dict[str, Any]:
     >>> list_kernel_choices()["kernels"][0]
     {'name': 'reverse', 'title': 'a missing barrier', 'language': 'mojo'}
     """
-    languages = {name: _find_program(name)[1] for name in EXAMPLES}
+    languages = {name: _read_program(name)[0] for name in EXAMPLES}
     return {
         "language": list(LANGUAGES),
         "kernels": [{"name": name, "title": title, "language": languages[name]} for name, title in EXAMPLES.items()],
@@ -43,11 +43,12 @@ def list_kernel_choices() -> dict[str, Any]:
     }
 
 
-def _find_program(name: str) -> tuple[Path, str]:
-    """Return the file of an example or a puzzle, and its language."""
-    folder = Path(__file__).with_name("puzzles" if name in PUZZLES else "kernels")
-    file = folder / f"{name}.mojo"
-    return (file, "mojo") if file.is_file() else (folder / f"{name}.py.txt", "python")
+def _read_program(name: str) -> tuple[str, str]:
+    """Return the language and the text of an example or a puzzle."""
+    folder = resources.files(__package__).joinpath("puzzles" if name in PUZZLES else "kernels")
+    file = folder.joinpath(f"{name}.mojo")
+    language, file = ("mojo", file) if file.is_file() else ("python", folder.joinpath(f"{name}.py.txt"))
+    return language, file.read_text(encoding="utf-8")
 
 
 def read_example(name: str) -> dict[str, str]:
@@ -60,8 +61,7 @@ def read_example(name: str) -> dict[str, str]:
     if name not in EXAMPLES and name not in PUZZLES:
         known = ", ".join((*EXAMPLES, *PUZZLES))
         raise FieldError("source", f"unknown example {name!r}; choose one of {known}")
-    file, language = _find_program(name)
-    text = file.read_text(encoding="utf-8")
+    language, text = _read_program(name)
     exercise, solution = _PART.sub(r"\1", text), _PART.sub(r"\1\2", text)
     return {"language": language, "source": exercise} | ({"solution": solution} if name in PUZZLES else {})
 
