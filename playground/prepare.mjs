@@ -47,7 +47,9 @@ function answer(question, words) {
 }
 Object.assign(globalThis, browser(answer), { fetch: () => Promise.reject(new Error("there is no network")) });
 const [{ ask }, { Side }] = [await load("requests.js"), await load("side.js")];
-const side = new Side("A", {}, await ask("choices", {}), () => {});
+const choices = await ask("choices", {});
+await ask("kernel", { example: choices.kernels[0].name });
+const side = new Side("A", {}, choices, () => {});
 await side.update();
 side.element.setAttribute("class", "side drawn");
 side.element.setAttribute("inert", "");

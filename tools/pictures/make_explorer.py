@@ -66,6 +66,7 @@ def photograph(browser: Browser, link: str, path: Path, size: tuple[int, int], s
     if "view=kernel" in link:
         page.get_by_role("button", name="Run").click()
         settle(page)
+        page.evaluate("scrollTo(0, 0)")
     page.screenshot(path=path)
     page.close()
     print(f"wrote {path.name}, {path.stat().st_size / 1024:.0f} KiB")

@@ -46,7 +46,7 @@ BUDGET = {
     },
     "tilewright_mojo": {
         "(modules)": (1380, 12),
-        "explorer": (210, 4),
+        "explorer": (220, 4),
         "language": (4540, 14),
         "library": (1210, 11),
         "older": (1730, 11),

@@ -243,7 +243,7 @@ def use_pictures():
 
 def use_explorer():
     from tilewright.explorer.answers import ANSWERS, PICTURES, render_for_page
-    from tilewright_mojo.explorer.kernel_programs import list_kernel_choices
+    from tilewright_mojo.explorer.kernel_programs import list_kernel_choices, read_example
     from tilewright_mojo.explorer.kernel_tab import describe_kernel
 
     words = {"shape": "256x192", "chip": "n150", "dtype": "bfloat16", "at": "33,5", "core": "0,0", "bank": "0"}
@@ -258,7 +258,9 @@ def use_explorer():
         {"notation": "(4,8):(8,1)", "op": "right_inverse"},
     ]
     answers = {"layouts": [digest(json.dumps(ANSWERS["layout"](each), sort_keys=True)) for each in layouts]}
-    programs = [example for example in list_kernel_choices()["kernels"] if example["language"] == "mojo"]
+    choices = list_kernel_choices()
+    read = [read_example(example["name"]) for example in (*choices["kernels"], *choices["puzzles"])]
+    programs = [{"source": each.get("solution", each["source"])} for each in read if each["language"] == "mojo"]
     answers["kernels"] = [digest(json.dumps(describe_kernel(each)["reports"], sort_keys=True)) for each in programs]
     for name, answer in [(name, answer) for name, answer in ANSWERS.items() if name != "kernel"]:
         answers[name] = digest(json.dumps(answer(words), sort_keys=True))

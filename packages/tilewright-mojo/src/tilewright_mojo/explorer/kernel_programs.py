@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from importlib import resources
 from typing import Any
@@ -12,30 +13,57 @@ from tilewright.explorer import FieldError, FormFields
 LANGUAGES = ("mojo", "python")
 MAX_SOURCE = 12_000  # characters of a program
 EXAMPLES = {
-    "reverse.mojo": "a missing barrier",
-    "transpose.mojo": "bank conflicts",
-    "sum.mojo": "a correct sum",
-    "early_return.py.txt": "an early return",
+    "reverse": "a missing barrier",
+    "transpose": "bank conflicts",
+    "sum": "a correct sum",
+    "early_return": "an early return",
 }
-"""The examples of the page, each with its subject."""
+"""The examples of the page, each with its subject; the names are in links, so they stay."""
+
+PUZZLES = (
+    *("map", "zip", "guard", "map_2d", "broadcast", "blocks", "shared_memory", "pooling", "dot_product"),
+    *("convolution", "prefix_sum", "axis_sum", "matmul", "tiled_matmul"),
+)
+"""The puzzles in their order: programs in Mojo, of which a part is left to the reader."""
+
+_PART = re.compile(r"(?m)^( *# your part.*\n)((?:.*\n)*?) *# end of your part\n")
 
 
 def list_kernel_choices() -> dict[str, Any]:
-    """Return the languages, and the examples with their sources.
+    """Return the languages, and the titles of the examples and of the puzzles.
 
-    >>> [example["title"] for example in list_kernel_choices()["kernels"]][0]
-    'a missing barrier'
+    >>> list_kernel_choices()["kernels"][0]
+    {'name': 'reverse', 'title': 'a missing barrier', 'language': 'mojo'}
     """
-    folder = resources.files(__package__).joinpath("kernels")
-    kernels = [
-        {
-            "title": title,
-            "language": "mojo" if name.endswith(".mojo") else "python",
-            "source": folder.joinpath(name).read_text(encoding="utf-8"),
-        }
-        for name, title in EXAMPLES.items()
-    ]
-    return {"language": list(LANGUAGES), "kernels": kernels}
+    languages = {name: _read_program(name)[0] for name in EXAMPLES}
+    return {
+        "language": list(LANGUAGES),
+        "kernels": [{"name": name, "title": title, "language": languages[name]} for name, title in EXAMPLES.items()],
+        "puzzles": [{"name": name, "title": name.replace("_", " ").replace("2d", "2D")} for name in PUZZLES],
+    }
+
+
+def _read_program(name: str) -> tuple[str, str]:
+    """Return the language and the text of an example or a puzzle."""
+    folder = resources.files(__package__).joinpath("puzzles" if name in PUZZLES else "kernels")
+    file = folder.joinpath(f"{name}.mojo")
+    language, file = ("mojo", file) if file.is_file() else ("python", folder.joinpath(f"{name}.py.txt"))
+    return language, file.read_text(encoding="utf-8")
+
+
+def read_example(name: str) -> dict[str, str]:
+    """Return the language and the source of an example; a puzzle comes without its part, and with a solution.
+
+    >>> puzzle = read_example("map")
+    >>> puzzle["language"], "numbers[i] +" in puzzle["source"], "numbers[i] +" in puzzle["solution"]
+    ('mojo', False, True)
+    """
+    if name not in EXAMPLES and name not in PUZZLES:
+        known = ", ".join((*EXAMPLES, *PUZZLES))
+        raise FieldError("source", f"unknown example {name!r}; choose one of {known}")
+    language, text = _read_program(name)
+    exercise, solution = _PART.sub(r"\1", text), _PART.sub(r"\1\2", text)
+    return {"language": language, "source": exercise} | ({"solution": solution} if name in PUZZLES else {})
 
 
 def can_run_python() -> bool:

@@ -27,6 +27,9 @@ export const FIELDS = {
   color: { label: "Color of pages", usual: "", hint: "bank or shard" },
   base: { label: "Addresses", usual: "decimal", pick: true },
 };
+/** Return the words of a form that nobody has filled. */
+export const usual = () => Object.fromEntries(Object.entries(FIELDS).map(([name, about]) => [name, about.usual]));
+
 /** How choices are called, where it is not by their names. */
 export const SAID = {
   row_major: "row major", col_major: "column major", tile: "tiles", interleaved: "interleaved", height_sharded: "height sharded",
@@ -66,21 +69,22 @@ export function field(name, label, value, choices, hint, changed, texts = SAID) 
   return { control, row: make("div", { class: "field" }, make("label", { for: id }, label), control) };
 }
 
-/** Show a problem below a field, or none. */
-export function showProblem({ control, row }, message) {
+/** Show a problem below a field, or none; a `hint` describes it in any case. */
+export function showProblem({ control, row, hint }, message) {
   row.querySelector(".error")?.remove();
   control.toggleAttribute("aria-invalid", false);
   control.removeAttribute("aria-describedby");
+  if (hint) control.setAttribute("aria-describedby", hint.id);
   if (!message) return;
   const id = `${control.id}-error`;
   row.append(make("p", { class: "error", role: "alert", id }, message));
   control.setAttribute("aria-invalid", "true");
-  control.setAttribute("aria-describedby", id);
+  control.setAttribute("aria-describedby", hint ? `${hint.id} ${id}` : id);
 }
 
-/** The form of one spec; `changed` is called with its words whenever they change. */
+/** The form of one spec, with a line of examples; `changed` is called whenever its words change. */
 export class SpecForm {
-  constructor(name, words, choices, changed) {
+  constructor(name, words, choices, changed, examples) {
     this.rows = {};
     this.error = make("p", { class: "error", role: "alert", id: `error-${name}`, hidden: true });
     const groups = GROUPS.map(([legend, names]) => make("fieldset", {}, make("legend", {}, legend), ...names.map((each) => {
@@ -94,7 +98,7 @@ export class SpecForm {
       return made.row;
     })));
     this.element = make("form", { class: "spec card", "aria-label": `Spec ${name}`, onsubmit: (event) => event.preventDefault() },
-      make("h2", {}, make("span", { class: "letter" }, name), this.title = make("span", {}, "Spec")), this.fold = fold(this.line = make("span"), ...groups), this.error);
+      make("h2", {}, make("span", { class: "letter" }, name), this.title = make("span", {}, "Spec")), examples, this.fold = fold(this.line = make("span"), ...groups), this.error);
     this.relevant();
   }
 

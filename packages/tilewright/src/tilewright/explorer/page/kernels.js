@@ -3,6 +3,7 @@
 
 import { ask, engine } from "./requests.js";
 import { announce, card, make } from "./dom.js";
+import { Editor } from "./editor.js";
 import { field, showProblem } from "./fields.js";
 import { isNarrow } from "./folding.js";
 import { scene } from "./pictures.js";
@@ -10,7 +11,7 @@ import { scene } from "./pictures.js";
 const NAMES = { mojo: "Mojo", python: "Python" };
 
 /** Return the tab of kernels, or what stands there if the engine has nothing to run them with. */
-export const kernelTab = (words, choices, changed) => (choices.kernels ? new Kernel(words, choices, changed) : new NoKernels(words));
+export const kernelTab = (words, choices, changed, leapt) => (choices.kernels ? new Kernel(words, choices, changed, leapt) : new NoKernels(words));
 
 class NoKernels {
   constructor(words) {
@@ -29,40 +30,66 @@ class NoKernels {
   }
 }
 
-/** The tab of kernels; `changed` is called when the program is another. Nothing runs by itself: links are not trusted. */
+/** The tab of kernels; `changed` is called when the program is another, `leapt` before that is a step in the history.
+ * Nothing runs by itself: links are not trusted. */
 class Kernel {
-  constructor(words, choices, changed) {
+  constructor(words, choices, changed, leapt) {
     this.changed = changed;
-    const [first] = choices.kernels;
-    const usual = words.source ? words : { language: first.language, source: first.source };
-    this.usual = first;
-    this.language = field("language", "Language", usual.language ?? "mojo", choices.language, "", () => changed(), NAMES);
-    const id = "kernel-source";
-    const source = make("textarea", { id, name: "source", rows: "24", spellcheck: "false", autocomplete: "off", autocapitalize: "off",
-      oninput: () => this.later(), onkeydown: (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); this.run(); } } });
-    source.value = usual.source ?? "";
-    this.source = { control: source, row: make("div", { class: "field" }, make("label", { for: id }, "Program"), source) };
+    this.leapt = leapt;
+    this.given = words;
+    this.first = choices.kernels[0].name;
+    this.language = field("language", "Language", words.language ?? "mojo", choices.language, "", () => { this.editor.speak(this.language.control.value); changed(); }, NAMES);
+    this.editor = new Editor("kernel-source", "Program", () => this.later(), () => this.run());
     this.button = make("button", { type: "submit", class: "primary" }, "Run");
     this.stop = make("button", { type: "button", hidden: true, onclick: () => { this.request?.abort(); if (engine.stops) engine.stop(); } }, "Stop");
-    const examples = choices.kernels.map((example) => make("button", { type: "button", class: "example", onclick: () => this.fill(example) },
-      `${example.title} (${NAMES[example.language]})`));
+    this.solve = make("button", { type: "button", hidden: true, onclick: () => this.fill({ ...this.example, source: this.example.solution }) }, "Show a solution");
+    const button = ({ name, title, language }) => make("button", { type: "button", class: "example", onclick: () => this.take(name) }, language === "python" ? `${title} (Python)` : title);
     this.shown = make("div", { class: "plan", tabindex: "-1" });
     this.element = make("div", { class: "kernel" },
       make("form", { class: "card", "aria-label": "Kernel", onsubmit: (event) => { event.preventDefault(); this.run(); } },
-        make("p", { class: "soft examples" }, "Try ", ...examples), this.source.row,
-        make("div", { class: "row" }, this.language.row, this.button, this.stop),
+        make("p", { class: "soft examples" }, "Try ", ...choices.kernels.map(button)),
+        make("p", { class: "soft examples" }, "Puzzles ", ...choices.puzzles.map(button)), this.editor.row,
+        make("div", { class: "row" }, this.language.row, this.button, this.stop, this.solve),
         make("p", { class: "soft" }, "It runs here, thread by thread, without a GPU, once you press Run (or Ctrl+Enter).")),
       this.shown);
     this.hint();
+  }
+
+  /** Show the program of the link, or an example: it is on the page now. */
+  open() {
+    if (this.opened) { this.editor.draw(); return; }
+    this.opened = true;
+    if (this.given.source) this.fill({ language: this.language.control.value, source: this.given.source });
+    else this.load(this.given.example || this.first);
   }
 
   hint() {
     this.shown.replaceChildren(card("Report", make("p", { class: "soft" }, "Press Run: races, barriers that not all threads reach, reads of memory without values, accesses out of bounds and bank conflicts are shown here, with who touched what.")));
   }
 
+  /** Somebody chose an example. */
+  take(name) {
+    this.leapt();
+    this.load(name);
+  }
+
+  load(name) {
+    this.request?.abort();
+    const request = (this.request = new AbortController());
+    this.element.setAttribute("aria-busy", "true");
+    this.loading = ask("kernel", { example: name }, request.signal).then((example) => {
+      this.example = { name, ...example };
+      this.fill(example);
+    }).catch((problem) => {
+      if (problem.name !== "AbortError") this.problems({ source: problem.message });
+    }).finally(() => { if (this.request === request) this.element.removeAttribute("aria-busy"); });
+  }
+
+  /** Show a program in place of the last. */
   fill({ language, source }) {
     this.language.control.value = language;
-    this.source.control.value = source;
+    this.editor.show(source, language);
+    this.solve.hidden = !this.example?.solution || this.example.solution === source;
     this.hint();
     this.problems({});
     this.changed();
@@ -73,10 +100,13 @@ class Kernel {
     this.timer = setTimeout(() => this.changed(), 400);
   }
 
-  /** Return what a link says: the program, unless it is the first example. */
+  /** Return what a link says: the program, or the name of the example that it is, unless that is the first. */
   words() {
-    const words = { language: this.language.control.value, source: this.source.control.value };
-    return words.source === this.usual.source && words.language === this.usual.language ? {} : words;
+    const words = { language: this.language.control.value, source: this.editor.value };
+    if (!words.source) return this.given;
+    const { name, source, language } = this.example ?? {};
+    if (words.source !== source || words.language !== language) return words;
+    return name === this.first ? {} : { example: name };
   }
 
   remove() {
@@ -87,10 +117,11 @@ class Kernel {
 
   problems(result) {
     showProblem(this.language, result.language);
-    showProblem(this.source, result.source);
+    showProblem(this.editor, result.source);
   }
 
   async run() {
+    await this.loading;
     this.request?.abort();
     const request = (this.request = new AbortController());
     this.element.setAttribute("aria-busy", "true");
@@ -98,9 +129,10 @@ class Kernel {
     this.stop.hidden = false;
     this.shown.replaceChildren(card("Report", make("p", { class: "soft" }, "Running …"))); // not what the last program did
     try {
-      const result = await ask("kernel", { language: this.language.control.value, source: this.source.control.value }, request.signal);
+      const result = await ask("kernel", { language: this.language.control.value, source: this.editor.value }, request.signal);
       this.problems({});
-      this.shown.replaceChildren(...cards(result));
+      this.editor.mark(guilty(result));
+      this.shown.replaceChildren(...cards(result, (line, column) => this.editor.jump(line, column)));
       announce([...this.shown.querySelectorAll("h3, .pill")].map((each) => each.textContent).join(": "));
       if (isNarrow()) this.shown.scrollIntoView(); // it is below the program
     } catch (problem) {
@@ -115,10 +147,29 @@ class Kernel {
   }
 }
 
-function cards(result) {
+const PLACE = /\bline (\d+)(?::(\d+))?/g;
+
+/** Return a text in pieces: each place in the program that it names is a button, which jumps there. */
+function places(text, jump) {
+  const parts = [];
+  let at = 0;
+  for (const { 0: place, 1: line, 2: column, index } of text.matchAll(PLACE)) {
+    parts.push(text.slice(at, index), make("button", { type: "button", class: "link", onclick: () => jump(Number(line), Number(column ?? 0)) }, place));
+    at = index + place.length;
+  }
+  return [...parts, text.slice(at)];
+}
+
+/** Return the lines at which something is wrong: where the program stopped, and where its errors are. */
+function guilty(result) {
+  const texts = result.reports.flatMap(({ defects }) => defects.filter(({ severity }) => severity === "error").flatMap(({ witnesses }) => witnesses.map(({ text }) => text)));
+  return [result.error ?? "", ...texts].flatMap((text) => [...text.matchAll(PLACE)].map(([, line]) => Number(line)));
+}
+
+function cards(result, jump) {
   const shown = [];
-  if (result.error) shown.push(card("What stopped it", make("pre", { class: "problem plain", tabindex: "0", "aria-label": "What stopped it" }, result.error)));
-  shown.push(...result.reports.map(report));
+  if (result.error) shown.push(card("What stopped it", make("pre", { class: "problem plain", tabindex: "0", "aria-label": "What stopped it" }, ...places(result.error, jump))));
+  shown.push(...result.reports.map((each) => report(each, jump)));
   if (result.launches > result.reports.length) shown.push(make("p", { class: "soft" }, `${result.launches - result.reports.length} more launches are not shown.`));
   if (!result.reports.length && !result.error) shown.push(card("Report", make("p", {}, "The program ran, and launched no kernel.")));
   if (result.unfenced && result.unfenced.length) shown.push(make("p", { class: "soft" }, `This system could not fence off ${result.unfenced.join("; ")}: here only the Mojo front end confines a program.`));
@@ -126,26 +177,26 @@ function cards(result) {
   return shown;
 }
 
-function report(result) {
+function report(result, jump) {
   const [name, launched = "its blocks", verdict = result.clean ? "no errors" : "errors"] = result.title.split(": "); // as in "reverse: 2 blocks of 16 threads: 1 error"
   return card(`Kernel ${name}`,
     make("p", { class: result.clean ? "pill good" : "pill bad" }, `${verdict[0].toUpperCase()}${verdict.slice(1)}`, make("span", {}, ` in ${launched}`)),
-    ...result.defects.map(defect),
+    ...result.defects.map((each) => defect(each, jump)),
     result.scene ? scene({ ...result.scene, facts: [] }) : null,
-    result.lines.length ? lines(result.lines) : null);
+    result.lines.length ? lines(result.lines, jump) : null);
 }
 
-function defect({ severity, kind, message, remedy, witnesses }) {
+function defect({ severity, kind, message, remedy, witnesses }, jump) {
   return make("div", { class: `defect ${severity}` },
-    make("p", {}, make("b", {}, `${kind}: `), message),
-    ...witnesses.map(({ text, source }) => make("p", { class: "witness" }, text, source ? make("code", {}, source) : null)),
+    make("p", {}, make("b", {}, `${kind}: `), ...places(message, jump)),
+    ...witnesses.map(({ text, source }) => make("p", { class: "witness" }, ...places(text, jump), source ? make("code", {}, source) : null)),
     remedy ? make("p", { class: "soft" }, "Remedy: ", remedy) : null);
 }
 
-function lines(result) {
+function lines(result, jump) {
   const head = ["line", "source", "access", "how often", "cost"];
   return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "What each line costs" }, make("table", {},
     make("thead", {}, make("tr", {}, ...head.map((each) => make("th", { scope: "col", class: ["line", "how often"].includes(each) ? "number" : "" }, each)))),
-    make("tbody", {}, ...result.map((row) => make("tr", {}, make("td", { class: "number" }, String(row.line)), make("td", {}, make("code", {}, row.source)),
+    make("tbody", {}, ...result.map((row) => make("tr", {}, make("td", { class: "number" }, make("button", { type: "button", class: "link", onclick: () => jump(row.line, 0) }, String(row.line))), make("td", {}, make("code", {}, row.source)),
       make("td", {}, row.action), make("td", { class: "number" }, String(row.accesses)), make("td", { class: row.ideal ? "" : "warn" }, row.cost))))));
 }

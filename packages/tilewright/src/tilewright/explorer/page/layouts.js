@@ -3,22 +3,12 @@
 
 import { ask } from "./requests.js";
 import { announce, card, make } from "./dom.js";
+import { examples } from "./examples.js";
 import { exports } from "./exporting.js";
 import { field, showProblem } from "./fields.js";
 import { factsOf, scene } from "./pictures.js";
 
 const PAUSE = 160; // milliseconds of no typing before anything is asked
-const EXAMPLES = {
-  "rows": { notation: "(4,8):(8,1)" },
-  "swizzle": { notation: "Sw<3,0,3> o (8,8):(8,1)" },
-  "divide into tiles": { notation: "(8,12):(12,1)", op: "zipped_divide", other: "<4,6>" },
-  "product of tiles": { notation: "(2,4):(4,1)", op: "blocked_product", other: "(3,2):(2,1)" },
-  "compose": { notation: "(6,2):(8,2)", op: "compose", other: "(4,3):(3,1)" },
-  "bank conflicts": { notation: "(32,32):(32,1)", threads: "32:1", itemsize: "4" },
-  "threads of an instruction": { notation: "((4,8),(2,2)):((32,1),(16,8))", tile: "16x8" },
-  "XLA": { notation: "bf16[16,128]{1,0:T(8,128)(2,1)}" },
-  "banks and addresses": { notation: "(12,10):(1@bank,2048@addr)" },
-};
 const USUAL = { notation: "(4,8):(8,1)", base: "decimal", itemsize: "stated" };
 
 const MORE = ["label", "color", "base", "extents"]; // fields that few need
@@ -48,10 +38,9 @@ export class LayoutTab {
     const rows = (...names) => make("div", { class: "row" }, ...names.map((name) => this.rows[name].row));
     this.more = make("details", {}, make("summary", { class: "soft" }, "How it is drawn, and a shape for notations without one"), rows(...MORE));
     this.more.open = MORE.some((name) => words[name]);
-    const examples = Object.entries(EXAMPLES).map(([title, example]) => make("button", { type: "button", class: "example", onclick: () => this.fill(example) }, title));
     this.element = make("div", { class: "single" },
       make("form", { class: "card", "aria-label": "Layout", onsubmit: (event) => event.preventDefault() },
-        make("p", { class: "soft examples" }, "Try ", ...examples),
+        examples("layout", (words) => this.fill(words)),
         this.rows.notation.row, rows("op", "other", "tile", "threads", "itemsize"), this.more),
       this.shown);
     this.relevant();

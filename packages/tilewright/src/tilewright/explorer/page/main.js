@@ -81,6 +81,7 @@ function show(view) {
     if (before === "reshard" && view === "tensor") side.update();
   }
   if (view === "tensor") for (const each of state.sides) if (!each.asked) each.update(); // not before anybody looks
+  if (view === "kernel") state.kernel.open?.();
   if (view === "layout" && !state.layout.asked) state.layout.update();
   changed();
 }
@@ -215,13 +216,15 @@ async function build(asked) {
   at("reshard").append(state.reshard.element);
   state.layout = new LayoutTab(asked.layout, state.choices, () => changed(), jump);
   at("layout").append(state.layout.element);
-  state.kernel = kernelTab(asked.kernel, state.choices, () => changed());
+  state.kernel = kernelTab(asked.kernel, state.choices, () => changed(), jump);
   at("kernel").append(state.kernel.element);
   addSide("A", asked.a);
   if (asked.b) addSide("B", asked.b.shape === asked.a.shape ? { at: asked.a.at, ...asked.b } : asked.b);
   at("compare").setAttribute("aria-pressed", String(Boolean(asked.b)));
   show(asked.view);
-  await Promise.all(state.sides.map((side) => side.asked));
+  const [side] = state.sides;
+  await Promise.all(state.sides.map((each) => each.asked));
+  await side.model.fill(asked.a);
   document.querySelector(".drawn")?.remove(); // the picture that the page came with: here is the same, alive
   state.quiet = false;
 }

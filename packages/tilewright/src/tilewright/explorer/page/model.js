@@ -31,6 +31,15 @@ export class ModelCard {
     return Object.fromEntries(Object.entries(this.rows).map(([name, { control }]) => [name, control.value.trim()]).filter(([name, value]) => value !== FIELDS[name].usual));
   }
 
+  /** Show the model of an example, if it has one. */
+  async fill({ config, ...words }) {
+    if (!config) return;
+    this.config.value = config;
+    for (const [name, { control }] of Object.entries(this.rows)) control.value = words[name] ?? FIELDS[name].usual;
+    await this.update();
+    this.element.scrollIntoView();
+  }
+
   later() {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.update(), PAUSE);

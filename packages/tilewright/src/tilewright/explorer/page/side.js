@@ -4,8 +4,9 @@
 import { ask, picture } from "./requests.js";
 import { Chain } from "./chain.js";
 import { announce, card, make } from "./dom.js";
+import { examples } from "./examples.js";
 import { exports } from "./exporting.js";
-import { SpecForm } from "./fields.js";
+import { SpecForm, usual } from "./fields.js";
 import { bankContents } from "./bank_contents.js";
 import { ModelCard } from "./model.js";
 import { Motion } from "./motion.js";
@@ -24,7 +25,7 @@ export class Side {
     this.chosen = null;
     this.asked = null; // the last question, once there is one
     this.instead = null; // what is asked in place of all this, while another view shows the form
-    this.form = new SpecForm(name, words, choices, () => this.later());
+    this.form = new SpecForm(name, words, choices, () => this.later(), examples("tensor", (example) => this.take(example)));
     this.chain = new Chain(name, words.at ?? "", (where) => { this.where = where; this.later("element"); });
     this.motion = new Motion(name, words, choices, () => this.form.words(), () => this.later("motion"));
     this.model = new ModelCard(words, choices, () => changed(this));
@@ -44,6 +45,16 @@ export class Side {
     const motion = Object.fromEntries(Object.entries(this.motion.words()).filter(([name, value]) => !(name === "times" && value === "2x3x2") && !(name === "scheme" && value === "double")));
     const { base, ...form } = this.form.words();
     return { ...form, ...(base === "decimal" ? {} : { base }), ...motion, ...this.model.words(), at: this.chosen ?? this.where.at ?? "", ...(this.holder ?? {}) };
+  }
+
+  /** Take an example in place of all that was typed. */
+  take({ at, ...words }) {
+    this.form.fill({ ...usual(), ...words });
+    this.where = at ? { at } : {};
+    this.drawn = null;
+    const shown = this.update();
+    const { request } = this;
+    shown.then(() => { if (request === this.request) this.model.fill(words); });
   }
 
   /** Take it off the page, and forget what was asked. */
