@@ -26,7 +26,8 @@ _OF_RECIPES = frozenset(("recipe", "model_types", "extends", "weights", "devices
 class CheckedText:
     """A recipe, rules or a text of a layout in a file: its `place`, the `text`, and the `problem`, if there is one.
 
-    >>> print(CheckedText("a.layouts:3", "(4,8):(8,1"))
+    >>> checked = CheckedText("a.layouts:3", "(4,8):(8,1)")
+    >>> print(checked)
     a.layouts:3: good
     """
 

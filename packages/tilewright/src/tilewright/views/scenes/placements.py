@@ -240,8 +240,9 @@ def _fold_width(pages: int, together: int) -> int:
     """Return the pages side by side of a folded column: few rows, and if possible whole runs of `together` pages."""
     if _FOLDS[0] // 2 <= together <= _FOLDS[1]:
         return together
-    wide = next((n for n in _FOLDS if 4 * n * n >= pages), _FOLDS[-1])
-    return next((n for n in (wide, *_FOLDS) if together % n == 0), wide)
+    wide = [n for n in _FOLDS if ceil_div(pages, n) <= max(MAX_LINES, 4 * n)] or [*_FOLDS[-1:]]
+    square = next((n for n in wide if 4 * n * n >= pages), wide[-1])
+    return next((n for n in (square, *wide) if together % n == 0), square)
 
 
 def start_address(spec: TensorSpec) -> int:
