@@ -158,8 +158,14 @@ private:
 // Calls make(put) with the way of writing that is wanted, where put(place, line) writes one.
 template <class Make>
 TW_INLINE void with_put(const Lines &lines, [[maybe_unused]] uint8_t *dst, Make make) {
+#if defined(__AVX512BW__)
     if (lines.put == Put::store) return make([](const Place &p, const Line &a) { store_line(p.dst, a); });
     if (lines.put == Put::stream) return make([](const Place &p, const Line &a) { stream_line(p.dst, a); });
+#else  // only there are lines made so fast that a branch for each can be felt; one instance is compiled sooner
+    if (const bool streamed = lines.put == Put::stream; streamed || lines.put == Put::store) {
+        return make([=](const Place &p, const Line &a) { return streamed ? stream_line(p.dst, a) : store_line(p.dst, a); });
+    }
+#endif
 #if defined(__AVX2__)
     Shifting shifting(lines, dst);
     make([&](const Place &p, const Line &a) { shifting.put(p, a); });
