@@ -130,3 +130,12 @@ def test_a_sharding_is_called_what_it_was_asked_as(kind, grid):
         again = spec.with_chip("blackhole_p150").with_memory(spec.memory)
         assert again.memory.memory_layout is spec.memory.memory_layout
         assert f"{kind} sharded in L1" in str(fit(spec))
+
+
+def test_an_equal_tensor_is_refused_for_what_is_free_by_then():
+    large = TensorSpec((1, 1, 65536, 65536), "float32", chip="n150")
+    small = TensorSpec((1, 1, 1024, 4096), "float32", chip="n150")
+    first, again, _, last = fit([large, large, small, large], chip="n150").tensors
+    assert first.problems == again.problems
+    *_, alone = fit([small, large], chip="n150").tensors
+    assert last.problems == alone.problems != first.problems
