@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Speed of the moves on a CUDA device, as a ratio to the device-to-device copy of the same bytes in the same run.
 
-    PYTHONPATH=src python bench/gpu.py                  # all rows, with torch eager and torch.compile beside
-    PYTHONPATH=src python bench/gpu.py --no-peers       # ours only
-    PYTHONPATH=src python bench/gpu.py --sweep          # ours, cut in several ways, to choose the defaults
-    PYTHONPATH=src python bench/gpu.py --only calls     # what a call takes on the host
+    sh tools/cuda.sh bench                  # all rows, with torch eager and torch.compile beside
+    sh tools/cuda.sh bench --no-peers       # ours only
+    sh tools/cuda.sh bench --sweep          # ours, cut in several ways, to choose the defaults
+    sh tools/cuda.sh bench --only calls     # what a call takes on the host
 
 A ratio of 1.0 means: the bytes read and written, over the time, are as many as those of a plain copy. The moves of a
 row take turns, round after round, several calls between two events of the device, and the median round counts. Every

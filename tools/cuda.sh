@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tools/cuda.sh test|sanitize     run the copies on a CUDA device, or a sample of plans under compute-sanitizer
+# tools/cuda.sh test|sanitize|bench ...     run the copies on a CUDA device, a sample of plans under compute-sanitizer,
+# or bench/gpu.py with the other arguments
 #
 # On a machine with a GPU, often without network: CUDA_PYTHON is any Python there that has NumPy, ml_dtypes, CuPy,
 # pytest and hypothesis; CUDA_DEPS is a folder with those that it lacks.
@@ -19,6 +20,10 @@ if [ "$1" = test ]; then
     # shellcheck disable=SC2086  # a list of words
     exec $python -m pytest -q -p no:cacheprovider $CUDA_TEST_OPTIONS $tests/gpu_tests/cuda \
         $tests/gpu_tests/test_devices.py
+fi
+if [ "$1" = bench ]; then
+    shift
+    exec $python bench/gpu.py "$@"
 fi
 for tool in memcheck racecheck; do
     compute-sanitizer --tool $tool --error-exitcode 1 "$python" $tests/gpu_tests/cuda/sample_of_plans.py
