@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What MkDocs is told beyond its configuration: API pages and their pictures, notebooks, and links that leave docs/."""
 
+import html
 import re
 import runpy
 from pathlib import Path
@@ -28,6 +29,17 @@ def on_files(files: Any, config: Any) -> Any:
     return files
 
 
+def description_of(markdown: str) -> str:
+    """Return the first sentences of a page, for search engines: at most 160 characters, without markup."""
+    paragraphs = re.sub(r"^```.*?^```$|^(?:#|<|!\[|    ).*?$", "", markdown, flags=re.MULTILINE | re.DOTALL)
+    text = " ".join(next((part for part in re.split(r"\n\s*\n", paragraphs) if part.strip()), "").split())
+    text = re.sub(r"\[([^\]]+)\]\([^)]*\)|[`*]", r"\1", text)
+    if len(text) > 160:
+        sentences = re.match(r".{40,158}[.?](?= )", text)
+        text = sentences[0] if sentences else text[:157].rsplit(" ", 1)[0].rstrip(",;:") + "..."
+    return html.escape(text)
+
+
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Return a page in which links to files outside docs/ are their text: the site does not have those files.
 
@@ -35,6 +47,8 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """
     if page.file.src_uri.startswith("questions/"):
         page.meta["search"] = {"boost": 4}  # what people search for, first
+        page.meta["title"] = markdown.splitlines()[0].removeprefix("# ")
+    page.meta.setdefault("description", description_of(markdown))
     markdown = re.sub(r"^```python(?=\n>>> )", "```pycon", markdown, flags=re.MULTILINE)
     markdown = re.sub(r"^<BLANKLINE>$", "", markdown, flags=re.MULTILINE)
     here = DOCS / Path(page.file.src_uri).parent

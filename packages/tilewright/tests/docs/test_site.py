@@ -5,6 +5,7 @@
 """
 
 import doctest
+import html
 import os
 import re
 import runpy
@@ -24,6 +25,7 @@ from .running import FLAGS, UNANSWERED, Checker
 
 SITE = ROOT / os.environ.get("TILEWRIGHT_SITE", "none")
 pytestmark = pytest.mark.skipif("TILEWRIGHT_SITE" not in os.environ, reason="make docs builds a site and checks it")
+ADDRESS = urlsplit(re.search(r"^site_url: (\S+)", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)[1])
 PAGES = sorted(SITE.rglob("*.html")) if SITE.is_dir() else []
 
 # What a browser loads by itself; a link that somebody has to click may lead anywhere.
@@ -64,8 +66,9 @@ def test_nothing_is_fetched_from_elsewhere(path):
     for address in seen(path).loads:
         assert not urlsplit(address).netloc, f"{address} would be fetched"
         if not address.startswith("data:"):
-            start = SITE if address.startswith("/") else path.parent  # as a server's page for what is not found
-            assert (start / unquote(urlsplit(address).path).lstrip("/")).exists(), f"{address} is not there"
+            start = SITE if address.startswith(ADDRESS.path) else path.parent  # as the page for what is not found
+            file = unquote(urlsplit(address).path.removeprefix(ADDRESS.path))
+            assert (start / file).exists(), f"{address} is not there"
 
 
 @pytest.mark.parametrize("path", [path for path in PAGES if path.name != "404.html"], ids=names)
@@ -104,6 +107,18 @@ def test_every_public_name_is_in_the_reference():
 def test_every_page_is_built():
     pages = {path.relative_to(DOCS).with_suffix(".html") for path in DOCS.rglob("*.md")}
     assert pages <= {path.relative_to(SITE) for path in PAGES}
+
+
+def test_search_engines_find_every_page():
+    listed = re.findall(r"<loc>(.*?)</loc>", (SITE / "sitemap.xml").read_text(encoding="utf-8"))
+    pages = {path.relative_to(DOCS).with_suffix(".html").as_posix() for path in DOCS.rglob("*.md")}
+    assert {ADDRESS.geturl() + page for page in pages - {"index.html"}} <= set(listed)
+    heads = {page: (SITE / page).read_text(encoding="utf-8") for page in pages}
+    found = {page: re.findall(r'<meta name="description" content="([^"]*)">', head) for page, head in heads.items()}
+    descriptions = [html.unescape(description) for [description] in found.values()]
+    assert len(set(descriptions)) == len(pages)
+    assert all(40 <= len(description) <= 160 for description in descriptions), min(descriptions, key=len)
+    assert "<title>How large is the KV cache?" in heads["questions/kv-cache.html"]
 
 
 def test_the_playground_is_in_the_navigation():
