@@ -59,7 +59,7 @@ sanitize-threads: ## run the native engine's tests on several threads under the 
 test-aarch64: ## run the native engine's tests against the library for aarch64 (NEON), under qemu
 test-opencl: ## run every test of a copy on OpenCL, not only a sample of them
 mutants: ## change layout/ and copying/plan.py in small ways: which changes does no test notice? (MUTANTS="--help")
-bench: ## measure, side by side with the peers
+bench: ## measure all tables of docs/performance.md, side by side with the peers (BENCH="layout views" for some)
 pictures: ## draw the pictures of the documentation again, and run its notebooks
 $(LONG): $(VENV)/.installed
 	sh tools/long.sh $@

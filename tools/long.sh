@@ -38,11 +38,28 @@ mutants) # MUTANTS="--sample 40 src/tilewright/layout/tuples.py" asks for more o
     # shellcheck disable=SC2086  # a list of words
     "$bin/python" -m tools.mutants $MUTANTS
     ;;
-bench)
+bench) # BENCH="layout views" measures some subjects only; the others take most of an hour and 60 GB of disk
     needs peers --no-deps tensor-layouts nvidia-cutlass # only their layout algebra is measured, which is pure Python
-    "$bin/python" bench/copy.py --peers
-    for subject in layout tensor memory traffic simt pipeline plans chunks quantised views convert cli; do
-        "$bin/python" bench/$subject.py
+    mkdir -p build/bench
+    for subject in ${BENCH:-layout tensor memory traffic simt quantised views cli waits chunks copy pipeline plans \
+        convert matching playground}; do
+        case $subject in
+        copy) set -- --peers ;;
+        pipeline) set -- --file-gib 8 ;;
+        plans) set -- --tasks 1000000 ;;
+        convert) set -- --gigabytes 4 --machines N150 N300 T3K ;;
+        matching) set -- 100000 ;;
+        *) set -- ;;
+        esac
+        "$bin/python" "bench/$subject.py" "$@" | tee "build/bench/$subject.md"
+        case $subject in
+        copy) "$bin/python" bench/copy.py --levels | tee build/bench/levels.md ;;
+        convert)
+            "$bin/python" bench/convert.py --only prepare --model Llama-3.1-8B-Instruct --machines N150 --repeat 1 |
+                tee build/bench/prepare.md
+            ;;
+        playground) "$bin/python" bench/playground.py --megabits 40 | tee build/bench/line.md ;;
+        esac
     done
     ;;
 pictures)
