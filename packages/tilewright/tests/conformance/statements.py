@@ -73,7 +73,7 @@ STATEMENTS: dict[str, list[Statement]] = {}  # by row
 
 
 def shows(row: str, lines: str, text: str, *, differs: str = "") -> Callable[[Test], Test]:
-    """Mark a test as the one that shows a statement of a original document.
+    """Mark a test as the one that shows a statement of an original document.
 
     Args:
         row: number of the statement, such as "M41".

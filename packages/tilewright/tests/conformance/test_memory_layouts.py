@@ -442,7 +442,7 @@ def test_nothing_may_be_left_out():
             ttnn.create_sharded_memory_config(**arguments)
 
 
-@shows("M48", "108", "Without use_height_and_width_as_shard_shape the shape is that of the tensor")
+@shows("M48", "108", "Without use_height_and_width_as_shard_shape the shape is the tensor's")
 @shows("M49", "118", "HEIGHT: shards are entire rows of the tensor")
 @shows("M50", "119", "WIDTH: shards are entire columns of the tensor")
 @shows("M51", "120", "BLOCK: shards are neither")

@@ -223,7 +223,7 @@ def test_planes_that_overlap_are_refused():
 
 
 @shows("L12", "35", "The parameters are called total_row_length and total_number_of_rows")
-@shows("L13", "35", "and lay out planes of so many rows")
+@shows("L13", "35", "and lay out planes of that number of rows")
 @shows("L14", "35", "Planes may be given in elements")
 def test_layouts_of_planes():
     by_rows = ttl.create_layout(total_row_length=4, total_number_of_rows=3)
@@ -369,7 +369,7 @@ def test_the_default_layout_is_packed():
     assert cube.array().ravel().tolist() == list(range(24))
 
 
-@shows("L31", "81", "The element size is that of the type that base points to")
+@shows("L31", "81", "The element size is the size of the type that base points to")
 @shows("L33", "81", "which may be a struct")
 def test_element_sizes():
     assert [local(dtype).elem_size for dtype in ("u1", "i2", "f4", "f8")] == [1, 2, 4, 8]
@@ -403,7 +403,7 @@ def test_void_has_no_size():
 @shows("L35", "82", "TTL_create_int_tensor(base, tile)")
 @shows("L36", "85", "TTL_create_int_tensor(base, tile, int_layout)")
 @shows("L37", "88", "TTL_create_int_tensor(base, tile, int_layout, elem_size)")
-@shows("L38", "88", "where elem_size need not be that of the type")
+@shows("L38", "88", "where elem_size need not be the size of the type")
 def test_internal_tensors_of_a_tile():
     _, tile = tiles()
     layout = ttl.create_layout(8)

@@ -144,7 +144,7 @@ def test_the_type_with_its_parameters():
     assert not TileTensor[DType.float32, Layout, ImmutAnyOrigin](np.zeros(4, np.float32), row_major[2, 2]()).mut
 
 
-@shows("J146", "4", "the parameters in brackets are those of the storage and of the layout")
+@shows("J146", "4", "the parameters in brackets are the storage's and the layout's")
 def test_parameters_are_checked():
     zeros = np.zeros(4, np.float32)
     with pytest.raises(tw.FormatError, match=r"TileTensor\[DType\.int8, Layout, _\] cannot be a view of float32"):
@@ -783,7 +783,7 @@ def test_type_name():
         assert type_of(t).get_type_name() == t.get_type_name()  # static: of the type as of its tensors
 
 
-@shows("J72", "266-278", "load[width](coord) reads so many scalars")
+@shows("J72", "266-278", "load[width](coord) reads width scalars")
 @shows("J73", "266", "the default width is the element size")
 @shows(
     "J74", "266", "load takes width, alignment and invariant: in brackets in order, by the stated rule in parentheses"
@@ -800,7 +800,7 @@ def test_load():
     assert t.load[4, 16](Coord(1, 4)).tolist() == wanted
 
 
-@shows("J76", "271", "the alignment of a load is that of its address; another address is refused")
+@shows("J76", "271", "a load is aligned as its address is; another address is refused")
 @shows("J82", "266", "a load stays inside the storage, or is refused")
 def test_loads_that_cannot_be():
     t = TileTensor(InlineArray[Float32, 48](*range(48)), row_major[6, 8]())
@@ -818,7 +818,7 @@ def test_load_of_nested_layouts():
     assert matrix().load[2](Coord(5)).tolist() == [40.0, 41.0]
 
 
-@shows("J79", "280-287", "store[width](coord, value) writes so many scalars")
+@shows("J79", "280-287", "store[width](coord, value) writes width scalars")
 @shows("J80", "280", "the default width is the element size")
 @shows("J81", "280", "the alignment may follow the width")
 def test_store():
@@ -1024,7 +1024,7 @@ def test_reshape_at_run_time():
 
 
 @shows("J107", "469-482", "distribute[thread_layout](thread_id) has the elements of one thread")
-@shows("J109", "469", "its extents are divided, and its strides multiplied, by those of the threads")
+@shows("J109", "469", "its extents are divided, and its strides multiplied, by the extents of the threads")
 @shows("J110", "470", "extents that do not divide are rounded down")
 @shows("J111", "478-479", "thread ids count from 0; one beyond the threads is refused")
 def test_distribute():

@@ -248,7 +248,7 @@ def test_padding_is_automatic():
 @shows(
     "N34",
     "87",
-    "Tensors can only have tiles of 32 x 32; those of 2 x 2 are an illustration",
+    "Tensors can only have tiles of 32 x 32; tiles of 2 x 2 are an illustration",
     differs="dated: ttnn 0.81.1 has twelve tile shapes, and so has the dialect; 2 x 2 is none of them; ttnn.strict()"
     " enforces the rule",
 )
@@ -559,7 +559,7 @@ HELD = {(0, 0): [0, 1, 4, 5], (1, 0): [2, 3, 6, 7], (0, 1): [8, 9, 12, 13], (1, 
 
 
 @shows("N80", "205-212", "The tiles of 2 x 2 cores, with shards of 64 x 64: C(0, 0) has H0, H1, H4 and H5, and so on")
-@shows("N83", "212", "P is the number of a tile in its core, H that of the host")
+@shows("N83", "212", "P is the number of a tile in its core, H its number on the host")
 def test_tiles_of_cores(device):
     spec = sharded_example(device).native.spec
     assert spec.pages().by_core() == HELD
