@@ -3,7 +3,8 @@
 
 import numpy as np
 
-from tilewright.files import write_safetensors
+import tilewright as tw
+from tilewright.files import Tensorbin, write_safetensors, write_tensorbin
 
 
 def test_files_that_are_the_same(run, files):
@@ -118,3 +119,12 @@ def test_what_cannot_be_read_is_said_once(run, tmp_path):
     (first,) = [number for number, line in enumerate(lines) if "cannot be read" in line]
     assert lines[first].startswith("7 tensors cannot be read: quantised by GPTQ or AWQ")
     assert lines[first + 1 :] == [f"  {name}.qweight" for name in names[:5]] + ["  and 2 more"]
+    unread = run("inspect", "gptq.safetensors", "--json").json["tensors"]  # which invoke compares with the schema
+    assert None in [each["format"] for each in unread]
+
+
+def test_a_tensor_in_rows_has_no_tile_in_json(run, tmp_path):
+    spec = tw.TensorSpec((8, 32), "bfloat16", "row_major")
+    write_tensorbin("rows.tensorbin", Tensorbin(spec, np.zeros(8 * 64, np.uint8)))
+    for arguments in ((), ("--tensor", "rows")):
+        assert "tile" not in str(run("inspect", "rows.tensorbin", *arguments, "--json").json)
