@@ -136,6 +136,12 @@ def test_a_summary_counts_every_type_and_every_tensor(run, tmp_path):
     assert run("inspect", "tiles", "--summary").out.splitlines()[-1] == "2 tensors in 2 other ways"
 
 
+def test_files_without_a_common_name_are_for_match(run, files):
+    np.savez("a.npz", x=np.zeros(3), y=np.ones(3))
+    np.savez("b.npz", z=np.zeros(3), w=np.ones(3))
+    assert "note: no name is in both; tilewright match" in run("diff", "a.npz", "b.npz", status=1).out
+
+
 def test_a_tensor_in_rows_has_no_tile_in_json(run, tmp_path):
     spec = tw.TensorSpec((8, 32), "bfloat16", "row_major")
     write_tensorbin("rows.tensorbin", Tensorbin(spec, np.zeros(8 * 64, np.uint8)))
