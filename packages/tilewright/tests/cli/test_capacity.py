@@ -81,3 +81,8 @@ def test_all_machines_are_compared(run, model):
 )
 def test_wrong_requests_are_named(run, model, arguments, words):
     assert words in run("fit", *[model if word == "MODEL" else word for word in arguments], status=2).err
+
+
+def test_a_config_alone_says_how_it_is_fitted(run, tmp_path):
+    (tmp_path / "config.json").write_text("{}")
+    assert "its config.json is enough for tilewright fit --for MACHINE" in run("fit", tmp_path, status=3).err

@@ -623,6 +623,8 @@ def _read_chosen_files(folder: Path, follow_symlinks: bool) -> TensorFile:
         if len(below) == 1:
             return _read_directory(below[0], follow_symlinks)
         choice = f"; choose one of those below it: {', '.join(map(str, below[:_MAX_NAMED]))}" if below else ""
+        if "config.json" in names:
+            choice = "; its config.json is enough for tilewright fit --for MACHINE, or --machines"
         raise FileFormatError(f"{folder} has no tensor files ({', '.join(SUFFIXES)}){choice}")
     tensors = []
     metadata: dict[str, str] = {}
