@@ -85,4 +85,4 @@ def test_wrong_requests_are_named(run, model, arguments, words):
 
 def test_a_config_alone_says_how_it_is_fitted(run, tmp_path):
     (tmp_path / "config.json").write_text("{}")
-    assert "its config.json is enough for tilewright fit --for MACHINE" in run("fit", tmp_path, status=3).err
+    assert "its config.json is enough for tilewright fit --machines" in run("fit", tmp_path, status=3).err
