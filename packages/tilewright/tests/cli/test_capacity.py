@@ -64,6 +64,7 @@ def test_all_machines_are_compared(run, model):
     assert said[0].split() == ["machine", "devices", "fits", "left", "users", "context"]
     assert "does not fit" in next(line for line in said if line.startswith("N150 "))
     assert next(line for line in said if line.startswith("P150x8")).split()[1:3] == ["8", "fits"]
+    assert all(len(line) <= 80 for line in said)
     data = json.loads(run("fit", model, "--machines", "--json").out)
     assert data["TG"]["mesh"] == [8, 4]
 

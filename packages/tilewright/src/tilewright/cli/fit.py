@@ -182,13 +182,13 @@ def _answer_machines(model: str, question: Mapping[str, Any]) -> Answer:
     known = [report for report in reports.values() if not isinstance(report, str)]
     context = known[0].context if known else 0
     notes += [
-        f"users: with {context} tokens each, all at once; context: of one user, with all of the cache",
+        f"users: with {context} tokens each, all at once; context: of a single user",
         *known[0].notes,
     ]
     data = {name: report if isinstance(report, str) else report.to_json() for name, report in reports.items()}
     lines = format_table(rows, table_width(), right=[1, 3, 4, 5])
     is_any = any(report.fits for report in known)
-    return Answer(lambda: "\n".join([*lines, *notes]), data, ExitCode.OK if is_any else ExitCode.NO)
+    return Answer(lambda: "\n".join([*lines, *map(wrap_lines, notes)]), data, ExitCode.OK if is_any else ExitCode.NO)
 
 
 def _build_answer(report: Fit, assumed: Mapping[str, str] | None = None) -> Answer:
