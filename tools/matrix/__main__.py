@@ -25,7 +25,7 @@ from .cells import CELLS, PYTHONS, Cell, clean_environment, interpreters, withou
 from .products import Products, build_products, run_logged, tool_of
 
 ROOT = Path(__file__).parents[2] / "packages/tilewright"
-TEST_TOOLS = ["hypothesis>=6.100", "pytest>=8", "pytest-xdist>=3.5"]
+TEST_TOOLS = ["hypothesis>=6.100", "mcp>=2", "pytest>=8", "pytest-xdist>=3.5"]
 
 # An oracle of the algebra, mypy to see that the types were installed, and OpenCL on the processor.
 TOOLS_BESIDE_EXTRAS = ["islpy>=2024.1", "mypy>=1.11", "pyopencl[pocl]; sys_platform == 'linux'"]

@@ -245,3 +245,9 @@ def test_every_file_is_replaced_by_this_one_mechanism():
         if any(word in path.read_text(encoding="utf-8") for word in ("os.replace(", "os.rename(", '.part"', "mkstemp"))
     }
     assert not found
+
+
+def test_a_missing_folder_is_named_once(tmp_path):
+    with pytest.raises(FileNotFoundError) as told:
+        write_file(tmp_path / "none" / "x", b"")
+    assert str(told.value).endswith("x'")

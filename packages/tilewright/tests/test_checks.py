@@ -118,7 +118,9 @@ def test_pytest_collects_what_is_to_be_checked(pytester):
     assert pytester.runpytest(*plugin).ret == pytest.ExitCode.NO_TESTS_COLLECTED
     found = pytester.runpytest(*plugin, "--tilewright")
     found.assert_outcomes(passed=1, failed=2)
-    found.stdout.fnmatch_lines(["*a.layouts:4: (4,8):(8,1) and (4,8):(1,4) are different functions"])
+    found.stdout.fnmatch_lines(
+        ["*_ a.layouts: line 4 _*", "*a.layouts:4: (4,8):(8,1) and (4,8):(1,4) are different functions"]
+    )
     found = pytester.runpytest(*plugin, "--tilewright", "-o", "tilewright_files=rules/*.toml")
     found.assert_outcomes(failed=1)
 

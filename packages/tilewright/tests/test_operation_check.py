@@ -261,6 +261,11 @@ def test_several_tensors(device):
     assert "returned 1 result, expected 2" in failure(lambda a, b: a, [first, second], [tensor(DRAM)] * 2)
 
 
+def test_an_operation_that_returns_nothing_is_told(device):
+    before = tensor(DRAM).to_device(device)
+    assert failure(lambda source: None, before, tensor(BLOCKS)) == "the operation returned 0 results, expected 1"
+
+
 def test_what_is_expected_has_pages_and_a_chip(device):
     with pytest.raises(MemoryConfigError, match="expected a tensor, got ndarray"):
         check_operation(lambda x: x, VALUES, VALUES)

@@ -345,7 +345,8 @@ def _naming(target: Path, draft: Path) -> Iterator[None]:
         yield
     except OSError as problem:
         if problem.errno is not None and problem.filename in (None, str(draft), os.fspath(draft)):
-            problem.filename, problem.filename2 = str(target), None
+            problem.filename = str(target)
+            del problem.filename2  # None would be printed
         raise
 
 

@@ -78,7 +78,7 @@ def check_operation(
     is_pair = isinstance(found, tuple) and len(found) == 2 and isinstance(found[1], (str, PathLike, list, dict))
     if is_pair and len(wanted) == 1:
         found, trace = found
-    results = _as_list(found)
+    results = [] if found is None else _as_list(found)
     if len(results) != len(wanted):
         raise AssertionError(f"the operation returned {count_of(len(results), 'result')}, expected {len(wanted)}")
     known = [getattr(getattr(unwrap(tensor), "spec", None), "chip", None) for tensor in (*wanted, *results, *given)]

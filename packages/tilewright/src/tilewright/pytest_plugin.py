@@ -55,3 +55,7 @@ class CheckedItem(pytest.Item):
         """Fail if there is a problem."""
         if self.checked.problem is not None:
             pytest.fail(f"{self.checked}\n  {self.checked.text}", pytrace=False)
+
+    def reportinfo(self) -> tuple[Path, None, str]:
+        """Return where the text is, as the heading of a failure."""
+        return self.path, None, f"{self.path.name}: {self.name}"

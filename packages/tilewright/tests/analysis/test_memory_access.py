@@ -214,3 +214,9 @@ def test_balance():
         analysis.balance([])
     with pytest.raises(tw.LayoutError, match="bank_conflicts needs at least one thread"):
         analysis.bank_conflicts([])
+
+
+@pytest.mark.parametrize("ask", [analysis.bank_conflicts, analysis.coalescing, analysis.find_remedy])
+def test_a_number_of_threads_is_not_their_layout(ask):
+    with pytest.raises(tw.LayoutError, match=r"expected a layout of threads, such as Layout\(32\), got 32"):
+        ask(tw.row_major(32, 32), 32)

@@ -64,6 +64,7 @@ def test_all_machines_are_compared(run, model):
     assert said[0].split() == ["machine", "devices", "fits", "left", "users", "context"]
     assert "does not fit" in next(line for line in said if line.startswith("N150 "))
     assert next(line for line in said if line.startswith("P150x8")).split()[1:3] == ["8", "fits"]
+    assert all(len(line) <= 80 for line in said)
     data = json.loads(run("fit", model, "--machines", "--json").out)
     assert data["TG"]["mesh"] == [8, 4]
 
@@ -81,3 +82,8 @@ def test_all_machines_are_compared(run, model):
 )
 def test_wrong_requests_are_named(run, model, arguments, words):
     assert words in run("fit", *[model if word == "MODEL" else word for word in arguments], status=2).err
+
+
+def test_a_config_alone_says_how_it_is_fitted(run, tmp_path):
+    (tmp_path / "config.json").write_text("{}")
+    assert "its config.json is enough for tilewright fit --machines" in run("fit", tmp_path, status=3).err

@@ -3,7 +3,8 @@
 
 import numpy as np
 
-from tilewright.files import write_safetensors
+import tilewright as tw
+from tilewright.files import Tensorbin, write_safetensors, write_tensorbin
 
 
 def test_files_that_are_the_same(run, files):
@@ -96,6 +97,7 @@ def test_a_summary_has_no_list(run, files):
     found = run("inspect", "w.npy", "--summary").out
     assert not [line for line in found.splitlines() if line.startswith("w ")]
     assert "7000 parameters" in found
+    assert "float32: 1 tensor, 7000 elements, 27.3 KiB" in found
     data = run("inspect", "w.npy", "--summary", "--json").json
     assert data["totals"] == [{"format": "float32", "tensors": 1, "elements": 7000, "nbytes": 28000}]
     assert "tensors" not in data
@@ -118,3 +120,30 @@ def test_what_cannot_be_read_is_said_once(run, tmp_path):
     (first,) = [number for number, line in enumerate(lines) if "cannot be read" in line]
     assert lines[first].startswith("7 tensors cannot be read: quantised by GPTQ or AWQ")
     assert lines[first + 1 :] == [f"  {name}.qweight" for name in names[:5]] + ["  and 2 more"]
+    unread = run("inspect", "gptq.safetensors", "--json").json["tensors"]  # which invoke compares with the schema
+    assert None in [each["format"] for each in unread]
+
+
+def test_a_summary_counts_every_type_and_every_tensor(run, tmp_path):
+    types = ("float16", "float32", "float64", "int8", "int16", "int32", "int64")
+    np.savez("m.npz", **{name: np.zeros(4, name) for name in types})
+    lines = run("inspect", "m.npz", "--summary").out.splitlines()
+    assert {line.partition(":")[0] for line in lines} >= set(types)
+    (tmp_path / "tiles").mkdir()
+    for width in range(1, 8):
+        spec = tw.TensorSpec((32, 32 * width), "uint8", "tile", memory=tw.width_sharded((width, 1)))
+        write_tensorbin(f"tiles/{width}.tensorbin", Tensorbin(spec, np.zeros(spec.nbytes, np.uint8)))
+    assert run("inspect", "tiles", "--summary").out.splitlines()[-1] == "2 tensors in 2 other ways"
+
+
+def test_files_without_a_common_name_are_for_match(run, files):
+    np.savez("a.npz", x=np.zeros(3), y=np.ones(3))
+    np.savez("b.npz", z=np.zeros(3), w=np.ones(3))
+    assert "note: no name is in both; tilewright match" in run("diff", "a.npz", "b.npz", status=1).out
+
+
+def test_a_tensor_in_rows_has_no_tile_in_json(run, tmp_path):
+    spec = tw.TensorSpec((8, 32), "bfloat16", "row_major")
+    write_tensorbin("rows.tensorbin", Tensorbin(spec, np.zeros(8 * 64, np.uint8)))
+    for arguments in ((), ("--tensor", "rows")):
+        assert "tile" not in str(run("inspect", "rows.tensorbin", *arguments, "--json").json)

@@ -234,3 +234,8 @@ def test_doctor_names_variables_that_nothing_reads(run, monkeypatch):
     monkeypatch.setenv("TILEWRIGHT_TREADS", "4")
     (line,) = [line for line in run("doctor").out.splitlines() if "TILEWRIGHT_TREADS" in line]
     assert line.endswith("TILEWRIGHT_TREADS=4, which nothing reads")
+
+
+def test_a_long_name_and_its_package_are_two_words(run, monkeypatch):
+    monkeypatch.setattr(parts, "list_all_plugins", lambda: {"scenes a_plugin.of_a_long_name.Report": "a-plugin 1.0"})
+    assert "  scenes a_plugin.of_a_long_name.Report a-plugin 1.0\n" in run("doctor").out

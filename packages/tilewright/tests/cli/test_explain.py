@@ -199,3 +199,25 @@ def test_what_a_spec_leaves_out_of_a_text_is_named(run):
         " #ttnn.buffer_type<dram>>, <interleaved>, quux = 3>"
     )
     assert run("explain", text, "--shape", "32x64", "--at", "1,3").err == "note: the answer leaves out quux = 3\n"
+
+
+@pytest.mark.parametrize("mode", ["", ",mode=ShardMode::PHYSICAL,physical_shard_shape=std::nullopt"])
+def test_a_memory_config_stands_behind_its_shape(run, mode):
+    config = (
+        "MemoryConfig(memory_layout=TensorMemoryLayout::HEIGHT_SHARDED,buffer_type=BufferType::L1,shard_spec=ShardSpec("
+        f"grid={{[(x=0,y=0) - (x=7,y=3)]}},shape={{64, 512}},orientation=ShardOrientation::ROW_MAJOR{mode}))"
+    )
+    typed = ("2048x512", "--layout", "tile", "--shard", "height", "--grid", "8x4")
+    for pasted in (f"2048x512:{config}", f"[2048, 512]: {config}", "2048x512:shard=height:grid=8x4"):
+        for arguments in (("explain", "--at", "100,77"), ("explain",), ("fit",), ("show", "--label", "held")):
+            found = run(arguments[0], pasted, "--layout", "tile", *arguments[1:])
+            assert found.out == run(arguments[0], *typed, *arguments[1:]).out
+        assert "--grid has no effect" in run("explain", pasted, "--grid", "8x4", status=2).err
+    described = run("explain", config).out
+    assert described.startswith("height sharded in L1, shards of 64 x 512 on 32 cores")
+    assert ("mode=ShardMode::PHYSICAL" in described) == bool(mode)
+
+
+def test_what_a_text_of_ttnn_states_besides_is_not_dropped(run):
+    config = "MemoryConfig(memory_layout=TensorMemoryLayout::INTERLEAVED,buffer_type=BufferType::L1,colour=blue)"
+    assert "also states colour=blue, which is not modelled; leave it out" in run("explain", config, status=2).err

@@ -119,7 +119,7 @@ def test_no_is_an_answer(run):
     [
         ("inspect", {"file": "none.npy"}, "none.npy: no such file"),
         ("inspect", {"fil": "none.npy"}, "did you mean 'file'?"),
-        ("explain", {}, "Missing argument"),
+        ("explain", {}, "explain needs the argument 'what'"),
         ("explain", {"what": "4x4", "bit": True}, "expected a text or a number as 'bit'"),
         ("explain", {"what": "4x4", "transpose-tile": "yes"}, "expected true or false"),
         ("explain", {"what": "4x4", "chip": "abacus"}, "unknown chip"),

@@ -155,6 +155,11 @@ def test_every_error_is_one_line_with_a_remedy(run, arguments, status, message):
     assert told_to_a_program["exit_code"] == status
 
 
+def test_an_option_without_its_value_names_the_verb(run):
+    said = run("fit", "4x4", "--solve", status=2).err
+    assert "'--solve' requires an argument; see tilewright fit --help" in said
+
+
 def test_a_traceback_only_if_asked_for(run):
     wrong = ("explain", "4x60", "--at", "9,9")
     assert "Traceback" not in run(*wrong, status=2).err

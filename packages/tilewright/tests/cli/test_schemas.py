@@ -3,11 +3,15 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from tilewright.cli.mcp import answer as answer_mcp
+from tilewright.files import write_sample_llama
+from tilewright.views import to_json
 
 from ..json_schema import KEYWORDS, find_problems
+from ..views.things import scenes
 from .runner import check_answer, invoke, read_schema
 from .test_program import COMMANDS
 
@@ -74,6 +78,34 @@ def test_an_answer_is_compared_with_its_schema(change, problem):
     if problem:
         with pytest.raises(AssertionError, match="new version"):
             check_answer("fit", answer)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "inspect w.npy --tensor w --tile 0,0",
+        "inspect w.npy --tensor w",
+        "inspect bfloat8_b.tensorbin --tensor *",
+        "diff inf.npy one.npy",
+        "diff (4,8):(8,1) f32[4,8]{1,0}",
+        "diff (4,8):(8,1) MemoryConfig(memory_layout=TensorMemoryLayout::INTERLEAVED,buffer_type=BufferType::L1)",
+        "explain 64x64 --tile 2x2 --layout tile --at 3,3",
+        "explain (4,8):(8@x,1@y) --at 1,2",
+        "fit Llama-3.2-1B-Instruct --machines --users 999999",
+        "reshard 512x512:shard=height:grid=8x1 shard=width:grid=8x1 --timeline",
+        "reshard 512x512:shard=nd:shard-shape=64x64:grid=4x2 shard=nd:shard-shape=32x32:grid=8x8 --layout tile --reads",
+    ],
+)
+def test_values_that_are_absent_or_rare_are_in_the_schema(run, files, words):
+    np.save("inf.npy", np.full((4, 4), np.inf, np.float32))
+    np.save("one.npy", np.ones((4, 4), np.float32))
+    write_sample_llama("Llama-3.2-1B-Instruct")
+    assert "error" not in run(*words.split(), "--json", status=None).json  # which was compared with the schema
+
+
+def test_every_picture_is_in_the_schema():
+    for picture in scenes().values():
+        check_answer("show", json.loads(to_json(picture)))
 
 
 def test_an_error_is_in_every_schema():

@@ -496,3 +496,11 @@ def test_a_pad_value_must_be_a_value_of_the_source():
     with pytest.raises(FormatError, match="300 is not a value of uint8, which holds whole numbers from 0 to 255"):
         tilize(np.ones((1, 1), np.uint8), pad_value=300)
     assert tilize(np.ones((32, 32), np.uint8), pad_value=300).sum() == 1024  # nothing is padded
+
+
+def test_data_of_another_format_or_shape_is_not_read_as_this_one():
+    packed = tilize(np.ones((60, 90), np.float32), dtype="bfloat8_b")
+    with pytest.raises(FormatError, match=r"needs 6144 bytes, but the data has 6528; check .* dtype"):
+        untilize(packed, (60, 90))
+    with pytest.raises(FormatError, match="needs 4352 bytes, but the data has 6528"):
+        untilize(packed, (60, 64), dtype="bfloat8_b")

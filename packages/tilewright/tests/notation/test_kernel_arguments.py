@@ -80,8 +80,14 @@ def test_words_without_accessors_are_the_kernels_own():
     assert "no readings are possible" in kernel.explain()
     with pytest.raises(LayoutError, match="got none"):
         kernel.accessors()
-    with pytest.raises(LayoutError, match="of one kernel, got those of 2"):
+    with pytest.raises(LayoutError, match="of one kernel, in decimal, got those of 2"):
         parse("KERNEL_COMPILE_TIME_ARGS=5 KERNEL_COMPILE_TIME_ARGS=6")
+
+
+@pytest.mark.parametrize("words", ["2,2048,1x", "2,2048,15x", "0x10,5", "2,12345678901", "2,page,4"])
+def test_words_that_are_no_numbers_are_not_cut_off(words):
+    with pytest.raises(LayoutError, match="in decimal, got those of 0"):
+        parse(f"KERNEL_COMPILE_TIME_ARGS={words}")
 
 
 def test_long_lists_are_searched_in_linear_time():

@@ -120,6 +120,8 @@ def access_offsets(
     >>> access_offsets(Layout((4, 8), (8, 1)), Layout((4, 2), (1, 4)), "this")[0].tolist()
     [[0, 1], [8, 9], [16, 17], [24, 25]]
     """
+    if isinstance(threads, (int, np.integer)):
+        raise LayoutError(f"{caller}: expected a layout of threads, such as Layout({threads}), got {threads}")
     offsets, touched = _offsets_of(memory if threads is None else _count_elements(memory, threads, caller), caller)
     if active is not None:
         touched = touched & _active_threads(active, len(offsets), caller)[:, None]

@@ -172,7 +172,7 @@ def _two_columns(name: str, indent: int, text: str) -> str:
     """Return a name and a text in two columns, wrapped at 80 characters."""
     # Paths and the names of packages are words to be copied: they are not broken.
     whole_words: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
-    return fill(text, _WIDTH, initial_indent=f"{name:<{indent}}", subsequent_indent=" " * indent, **whole_words)
+    return fill(text, _WIDTH, initial_indent=f"{name:<{indent - 1}} ", subsequent_indent=" " * indent, **whole_words)
 
 
 _REQUIRED = {

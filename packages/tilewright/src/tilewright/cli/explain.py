@@ -23,13 +23,14 @@ from .options import (
     device_option,
     list_assumptions,
     parse_shape,
+    refuse_overridden,
     spec_options,
     stated_by_file,
     typed_options,
 )
 from .program import follow_links_option, refuse_options, reject_options, verb
 from .show import name_assumptions, picture_text
-from .subjects import TEXT, is_text, names_file, open_stored, parse_subject, read_text, text_shape_option
+from .subjects import TEXT, is_text, names_file, open_stored, parse_subject, read_text, split_shape, text_shape_option
 
 if TYPE_CHECKING:
     from ..files import StoredTensor
@@ -40,7 +41,7 @@ _OF_ELEMENTS = ("at", "address", "core", "bank", "bit", "base", "text_shape")  #
 
 
 @verb("explain")
-@click.argument("what", metavar="SHAPE|FILE|TEXT", type=TEXT)
+@click.argument("what", metavar="SHAPE[:NAME=VALUE]|FILE|TEXT", type=TEXT)
 @click.option("--at", type=COORDINATE, metavar="I,J,K", help="The element to find.")
 @click.option("--address", type=ADDRESS, metavar="BYTE", help="Explain this address instead, of --core or --bank.")
 @click.option("--core", type=CORE, metavar="X,Y", help="Core that --address is in.")
@@ -82,7 +83,8 @@ def command(
     tilewright explain run.log
     tilewright explain "KERNEL_COMPILE_TIME_ARGS=2,2048" --chip n150
 
-    Without --at and --address, the tensor or the layout is described as a whole.
+    Without --at and --address, the tensor or the layout is described as a whole. Settings after a shape are named like
+    the options, or are what ttnn prints: SHAPE:MemoryConfig(...).
     A tensor of a file is placed according to the file; its value and its bytes in the file are shown as well. If a mesh
     of devices shares it, so are the devices that hold the element; with --device, coordinates are those in its part.
     A TEXT is a layout in the notation of CuTe, XLA, MLIR or another system, see translate, a tensor as ttnn prints its
@@ -93,7 +95,10 @@ def command(
     from ..layout import Linear
     from ..memory import TensorSpec, explain, explain_address
 
-    what = read_text(what)
+    what, settings = split_shape(read_text(what))
+    own = SpecOptions.setting_names(settings)
+    refuse_overridden([own])
+    options = options.with_settings(settings)
     has_text = text_shape is not None or is_text(what)
     subject: Any = parse_subject(what, options, text_shape) if has_text else None  # a spec, or what has `explain`
     if subject is None and not names_file(what):
@@ -130,7 +135,7 @@ def command(
     stored = _open_stored(what, tensor, device, follow_links, is_printed=subject is not None)
     spec = _choose_spec(stored, what, options) if subject is None else subject
     typed = typed_options(ctx)
-    stated = STATED_BY_TEXT if subject is not None else frozenset() if stored is None else stated_by_file(stored, typed)
+    stated = STATED_BY_TEXT if subject is not None else own if stored is None else stated_by_file(stored, typed)
     assumed = list_assumptions(spec, typed | stated)
     if at is None and address is None:
         refuse_options(["base"], "without --at and --address")

@@ -77,7 +77,8 @@ def command(
 ) -> Answer:
     """Check whether tensors fit on a chip together with circular buffers; if not, explain why, and suggest a fit.
 
-    Tensors are allocated in order. Settings after a shape are for that tensor alone, and are named like the options:
+    Tensors are allocated in order. Settings after a shape are for that tensor alone, and are named like the options,
+    or are what ttnn prints, SHAPE:MemoryConfig(...):
 
     \b
     tilewright fit 2048x2048 --dtype float32 --layout tile --shard height
@@ -181,13 +182,13 @@ def _answer_machines(model: str, question: Mapping[str, Any]) -> Answer:
     known = [report for report in reports.values() if not isinstance(report, str)]
     context = known[0].context if known else 0
     notes += [
-        f"users: with {context} tokens each, all at once; context: of one user, with all of the cache",
+        f"users: with {context} tokens each, all at once; context: of a single user",
         *known[0].notes,
     ]
     data = {name: report if isinstance(report, str) else report.to_json() for name, report in reports.items()}
     lines = format_table(rows, table_width(), right=[1, 3, 4, 5])
     is_any = any(report.fits for report in known)
-    return Answer(lambda: "\n".join([*lines, *notes]), data, ExitCode.OK if is_any else ExitCode.NO)
+    return Answer(lambda: "\n".join([*lines, *map(wrap_lines, notes)]), data, ExitCode.OK if is_any else ExitCode.NO)
 
 
 def _build_answer(report: Fit, assumed: Mapping[str, str] | None = None) -> Answer:
@@ -219,8 +220,9 @@ def _parse_tensors(
         return [(DeviceTensor("", subject), STATED_BY_TEXT)]
     if not names_file(text):
         check_input_path(text)
-        settings = SpecOptions.setting_names(text.partition(":")[2])
-        return [(DeviceTensor("", _parse_request(text, options)), settings)]
+        shape, _, settings = text.partition(":")
+        request = options.with_settings(settings).spec_arguments(parse_shape(shape))  # which need not be legal
+        return [(DeviceTensor("", request), SpecOptions.setting_names(settings))]
     from ..files import open_tensors
 
     answers: dict[Any, tuple[Any, frozenset[str]]] = {}  # few of the very many tensors of a checkpoint differ
@@ -247,13 +249,6 @@ def _place_stored(tensor: StoredTensor | PendingTensor, options: SpecOptions, ty
         )
     own = options if tensor.format is None or "dtype" in typed else replace(options, dtype=tensor.format.name)
     return own.spec_arguments(tensor.shape if tensor.mesh is None else tensor.mesh.part_shape)
-
-
-def _parse_request(text: str, options: SpecOptions) -> dict[str, Any]:
-    """Return the arguments of the spec of one tensor, which need not be legal."""
-    shape, colon, settings = text.partition(":")
-    own = options.with_settings(settings) if colon else options
-    return own.spec_arguments(parse_shape(shape))
 
 
 def format_fit(report: Fit) -> str:

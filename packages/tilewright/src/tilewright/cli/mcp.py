@@ -226,10 +226,10 @@ def _spell_words(tool: Verb, arguments: Mapping[str, Any], write: bool) -> list[
     options, words = [], []
     for name in given.keys() - parameters.keys():
         raise click.UsageError(f"{tool.name} has no argument {name!r}; {suggest(name, parameters)}")
-    for name, parameter in parameters.items():
-        if name not in given:
-            continue
-        value = given[name]
+    for name in [name for name, each in parameters.items() if each.required and name not in given]:
+        raise click.UsageError(f"{tool.name} needs the argument {name!r}")
+    for name in filter(given.__contains__, parameters):
+        parameter, value = parameters[name], given[name]
         is_flag = isinstance(parameter, click.Option) and parameter.is_flag
         is_list = parameter.multiple or parameter.nargs == -1
         values = value if is_list and isinstance(value, list) else [value]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from ..errors import FileFormatError, LayoutError
+from ..errors import LayoutError
 from .console import shorten
 from .options import MEMORY_OPTIONS, SHAPE, STATED_BY_TEXT, SpecOptions
 
@@ -59,10 +59,8 @@ def _parse_source(text: str, options: SpecOptions) -> _Placed:
         return _Placed(spec, replace(options, chip=spec.chip), STATED_BY_TEXT)
     shape, _, settings = text.partition(":")
     extents = SHAPE.convert(shape, None, None)
-    if not settings or settings.lstrip().startswith(_PRINTED):
-        return _Placed(_place(extents, settings, options), options, MEMORY_OPTIONS if settings else frozenset())
     own = options.with_settings(settings)
-    return _Placed(_place(extents, settings, own), own, SpecOptions.setting_names(settings))
+    return _Placed(own.build_spec(extents), own, SpecOptions.setting_names(settings))
 
 
 def _stated_by_target(text: str) -> frozenset[str]:
@@ -84,8 +82,7 @@ def _parse_target(text: str, source: _Placed, options: SpecOptions) -> TensorSpe
     options = replace(options, **{name: getattr(source.options, name) for name in _TENSOR_SETTINGS})
     if words[:1].isdigit() or words[:1] in ("[", "("):
         shape, _, settings = words.partition(":")
-        bare = not settings or settings.lstrip().startswith(_PRINTED)
-        return _place(SHAPE.convert(shape, None, None), settings, options if bare else options.with_settings(settings))
+        return options.with_settings(settings).build_spec(SHAPE.convert(shape, None, None))
     if "=" not in words:
         raise click.UsageError(
             f"{shorten(text)!r} is not a target; write settings as shard=height:grid=8x1, or dram, l1, or a"
@@ -96,19 +93,6 @@ def _parse_target(text: str, source: _Placed, options: SpecOptions) -> TensorSpe
         if name in _TENSOR_SETTINGS:
             raise click.UsageError(f"{setting!r} of TARGET: a reshard moves a tensor as it is; give it to SOURCE")
     return source.spec.with_memory(options.with_settings(words).memory())
-
-
-def _place(shape: tuple[int, ...], settings: str, options: SpecOptions) -> TensorSpec:
-    """Return a tensor placed by options, or by the memory config that is pasted after its shape."""
-    if not settings.lstrip().startswith(_PRINTED):
-        return options.build_spec(shape)
-    from ..memory import TensorSpec
-    from ..notation import parse_memory_config
-
-    try:
-        return TensorSpec(**options.spec_arguments(shape) | {"memory": parse_memory_config(settings)})
-    except FileFormatError as problem:
-        raise click.UsageError(str(problem)) from None
 
 
 def _parse_printed(text: str, role: str, options: SpecOptions, source: TensorSpec | None = None) -> TensorSpec:

@@ -15,7 +15,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from .._text import canonical_word, parse_extents, parse_size, suggest
-from ..errors import MemoryConfigError
+from ..errors import FileFormatError, MemoryConfigError
 from .console import check_input_path, shorten
 from .program import SectionedOption, refuse_options
 
@@ -236,6 +236,7 @@ device_option = click.option(
 )
 
 DEFAULT_CHIP, NO_CHIP = "wormhole_n150", "none"
+PRINTED_CONFIG = ("MemoryConfig(", "ttnn.", "tt::")  # how ttnn's memory configs begin
 SHARDS = ("height", "width", "block", "nd", "dims")
 CHIP_OPTIONS = frozenset(("chip", "dispatch", "harvested"))  # options that a file does not decide
 FILE_OPTIONS = ("tensor", "device", "follow_links")  # options that need a file
@@ -255,7 +256,7 @@ class SpecOptions:
     tile: tuple[int, ...] | None = None
     transpose_tile: bool = False
     alignment: tuple[int, ...] | None = None
-    shard: str | None = None
+    shard: Any = None  # or the memory config that ttnn printed, in place of all options of memory
     grid: Any = None
     shard_shape: tuple[int, ...] | None = None
     shard_dims: tuple[int, ...] | None = None
@@ -333,6 +334,8 @@ class SpecOptions:
         """
         from .. import memory
 
+        if isinstance(self.shard, memory.MemoryConfig):
+            return self.shard
         if self.shard is None:
             for name in ("grid", "shard_shape", "shard_dims", "orientation", "distribution"):
                 if getattr(self, name) is not None:
@@ -364,16 +367,27 @@ class SpecOptions:
         >>> sorted(SpecOptions.setting_names("dtype=float32:shard-shape=32x32"))
         ['dtype', 'shard_shape']
         """
+        if settings.lstrip().startswith(PRINTED_CONFIG):
+            return MEMORY_OPTIONS
         return frozenset(setting.partition("=")[0].replace("-", "_") for setting in settings.split(":") if setting)
 
     def with_settings(self, settings: str) -> SpecOptions:
         """Return the placement with settings as they follow a shape: `dtype=float32:shard=block:grid=8x8`.
 
+        They may be a memory config as ttnn prints it.
+
         >>> SpecOptions().with_settings("dtype=float32:layout=tile").dtype
         'float32'
         """
+        if settings.lstrip().startswith(PRINTED_CONFIG):
+            from ..notation import parse_memory_config
+
+            try:
+                return replace(self, shard=parse_memory_config(settings))
+            except FileFormatError as problem:
+                raise click.UsageError(str(problem)) from None
         changes: dict[str, Any] = {}
-        for setting in settings.split(":"):
+        for setting in settings.split(":") if settings else ():
             name, equals, value = setting.partition("=")
             option = _BY_NAME.get(name.replace("-", "_"))
             if option is None or not (equals or option.is_flag):

@@ -52,7 +52,11 @@ class Verb(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments; an option that takes one value is given once."""
-        _, _, order = self.make_parser(ctx).parse_args(list(args))
+        try:
+            _, _, order = self.make_parser(ctx).parse_args(list(args))
+        except click.BadOptionUsage as problem:  # which click raises without the verb
+            problem.ctx = ctx
+            raise
         for option in dict.fromkeys(order):
             has_value = isinstance(option, click.Option) and not option.multiple and not option.is_flag
             if has_value and order.count(option) > 1:

@@ -468,7 +468,7 @@ def _write_report(subjects: list[Thing], show_options: ShowOptions, folder: str)
     return Answer(text, {"path": report, "tensors": len(subjects)})
 
 
-_SHAPE = re.compile(r"(?:\[[0-9,x ]*\]|[0-9]+(?:[x×][0-9]+)+|[0-9]+)(?::[a-z].*)?")
+_SHAPE = re.compile(r"(?:\[[0-9,x ]*\]|[0-9]+(?:[x×][0-9]+)+|[0-9]+)(?::\s*[a-zM].*)?")
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from ..files import StoredTensor
     from ..memory import DeviceLike, TensorSpec
 
-_SHAPE = re.compile(r"\s*(?:\[[0-9,x ]*\]|\(\s*\)|\(?[0-9]+(?:\s*[x×,]\s*[0-9]+)*\)?)\s*(?::\s*[a-z_]+\s*=|\Z)")
+# A shape, and the start of settings or of a MemoryConfig.
+_SHAPE = re.compile(r"\s*(?:\[[0-9,x ]*\]|\(\s*\)|\(?[0-9]+(?:\s*[x×,]\s*[0-9]+)*\)?)\s*(?::\s*[a-zM]|\Z)")
 _TEXT = re.compile(r"[<\[({]|\S\s+\S|KERNEL_COMPILE_TIME_ARGS=")  # brackets, several words, or a kernel's words
 _SNIFFED = 4096  # bytes of a file, in which a text has no zero
 _MAX_NAMES = 12  # of a file's tensors that an error lists
@@ -80,6 +81,16 @@ def names_file(text: str) -> bool:
     (True, False, False)
     """
     return _URL.match(text) is not None or os.path.exists(text)
+
+
+def split_shape(text: str) -> tuple[str, str]:
+    """Return a shape and the settings after it; what is no shape has none.
+
+    >>> split_shape("4x60x90:dtype=float32"), split_shape("(4,8):(8,1)")
+    (('4x60x90', 'dtype=float32'), ('(4,8):(8,1)', ''))
+    """
+    shape, _, settings = text.partition(":")
+    return (shape, settings) if _SHAPE.match(text) and not names_file(text) else (text, "")
 
 
 def is_text(text: str) -> bool:

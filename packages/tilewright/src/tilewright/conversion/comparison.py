@@ -775,6 +775,8 @@ class Comparison(Drawable):
         if (jump := self.find_jump()) is not None:
             before, at = [f"{one.pcc or 0:.6f} and {one.max_abs:.4g}" for one in jump]
             notes += f"\nthe error jumps at {jump[1].name}: PCC and largest error {before} before, {at} there"
+        if not self.tensors and self.only_a and self.only_b:
+            notes += "\nnote: no name is in both; tilewright match finds which tensors are made of which"
         return f"{heading}{others}\n{self.table(width)}{notes}{detail}"
 
     def notes(self) -> list[str]:

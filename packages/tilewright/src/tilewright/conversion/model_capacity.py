@@ -333,7 +333,7 @@ class Capacity(Drawable):
             yield from [("", self._describe(each)) for each in own[:_MAX_LISTED]]
             if len(own) > _MAX_LISTED:
                 rest = sum(map(self._size_of, own[_MAX_LISTED:]))
-                yield "", f"{format_bytes(rest):>9}  {len(own) - _MAX_LISTED} smaller kinds of tensors"
+                yield "", f"{format_bytes(rest):>9}  {count_of(len(own) - _MAX_LISTED, 'smaller kind')} of tensors"
         yield "in all", f"{self.used() + whole - self.bank_bytes} of {whole} bytes in each of {banks} banks"
         if self.block_size:
             yield (

@@ -206,10 +206,10 @@ class Untilize(NamedTuple):
             native_format(source.dtype)
         before = _tiled_placement(shape, self.tile, self.face, self.transpose, element, 0)
         needed = before.nbytes if count else 0
-        if source.nbytes < needed:
+        if source.nbytes != needed:
             raise FormatError(
                 f"shape {shape} of {element.name} in tiles of {self.tile} needs {needed} bytes, but the data has"
-                f" {source.nbytes}"
+                f" {source.nbytes}; check the shape, the tile and dtype=..., the format of the data"
             )
         result = element.value_format if self.out_dtype is None else scalar_format_of(self.out_dtype)
         if target is None:

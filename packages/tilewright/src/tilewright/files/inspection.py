@@ -325,9 +325,10 @@ class Inspection(Drawable):
         for example, count in self._counts:
             placed[example.placed] += count
         layouts = [f"{count_of(count, 'tensor')} in {how}" for how, count in placed.most_common(_MAX_KINDS)]
-        pairs = zip(self.file, self._examples, strict=True)
+        rest = sum(placed.values()) - sum([count for _, count in placed.most_common(_MAX_KINDS)])
+        layouts += [f"{count_of(rest, 'tensor')} in {len(placed) - _MAX_KINDS} other ways"] if rest else []
         unread: dict[str, list[str]] = {}  # the names of tensors, by what is wrong with them
-        for name, each in pairs:
+        for name, each in zip(self.file, self._examples, strict=True):
             if each.problem is not None:
                 unread.setdefault(each.problem, []).append(name)
         problems = []
@@ -340,10 +341,9 @@ class Inspection(Drawable):
             f" {format_bytes(total['nbytes'])}"
             for total in self.totals()
         ]
-        types = types[:_MAX_KINDS] if len(types) > 1 else []  # of one type, the first line has them
+        types = [] if table and len(types) == 1 else types  # of one type, the first line has them
         notes = [f"note: {note}" for note in self.file.notes]
-        tables = [self.table(width)] if table else []
-        return "\n".join([*lines, *tables, *types, *layouts, *problems, *notes])
+        return "\n".join([*lines, *([self.table(width)] if table else []), *types, *layouts, *problems, *notes])
 
     @property
     def parameters(self) -> int:

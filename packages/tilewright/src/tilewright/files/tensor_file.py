@@ -318,7 +318,7 @@ def read_tensors(file: SourceFile) -> tuple[str, list[StoredTensor], dict[str, s
     return kind.name, *kind.read(file)
 
 
-_MODEL, _TORCH_MODEL = "model.safetensors", "pytorch_model.bin"  # what transformers reads of several files
+_CONFIG, _MODEL, _TORCH_MODEL = "config.json", "model.safetensors", "pytorch_model.bin"  # what transformers reads
 _MAX_INDEX_BYTES = 100_000_000
 _CACHE_DEPTHS = ("*/*.tensorbin", "*/*/*.tensorbin", "*/*/*/*.tensorbin")  # of weight caches below their directory
 _MAX_NAMED = 4
@@ -589,7 +589,7 @@ def _read_chosen_files(folder: Path, follow_symlinks: bool) -> TensorFile:
     names = sorted([item.name for item in folder.iterdir() if not item.name.startswith(".")])
     main, fallback = [[name for name in names if name.endswith(suffix)] for suffix in INDICES]
     model_files = [name for name in names if Path(name).suffix in MAIN_SUFFIXES or name.endswith(INDEX_SUFFIX)]
-    if "config.json" in names:  # then as transformers chooses
+    if _CONFIG in names:  # then as transformers chooses
         if _MODEL in names:
             model_files, main = [_MODEL], []
         fallback = [] if _TORCH_MODEL in names else fallback
@@ -622,7 +622,8 @@ def _read_chosen_files(folder: Path, follow_symlinks: bool) -> TensorFile:
         below = find_caches_below(folder)
         if len(below) == 1:
             return _read_directory(below[0], follow_symlinks)
-        choice = f"; choose one of those below it: {', '.join(map(str, below[:_MAX_NAMED]))}" if below else ""
+        choice = "; its config.json is enough for tilewright fit --machines" if _CONFIG in names else ""
+        choice = f"; choose one of those below it: {', '.join(map(str, below[:_MAX_NAMED]))}" if below else choice
         raise FileFormatError(f"{folder} has no tensor files ({', '.join(SUFFIXES)}){choice}")
     tensors = []
     metadata: dict[str, str] = {}

@@ -108,7 +108,7 @@ class ParsedText(Drawable):
         if isinstance(subject, (MlirLayout, MemoryConfig)):
             raise LayoutError(
                 f"a {self.notation} text of a memory config does not state the tensor's shape; give it one:"
-                " shape=(8, 8) in Python, --shape 8x8 for translate, SHAPE:MemoryConfig(...) for reshard"
+                " shape=(8, 8) in Python, SHAPE:MemoryConfig(...) on the command line"
             )
         raise LayoutError(
             f"this {self.notation} text describes {self._described}, which is not a layout; use .placement in Python"
@@ -241,9 +241,11 @@ class ParsedText(Drawable):
         """
         value = self.value
         if isinstance(value, TtnnText):
-            names = ", ".join([name for name, _ in value.extra if name != "storage"])  # the spec has its memory
-            if names:
-                raise LayoutError(f"this text also states {names}, which a layout cannot hold; see .value.value")
+            known = ("storage", "mode=ShardMode::PHYSICAL")  # a spec has its memory, and shards in elements of it
+            if unknown := [part for part in self._facts if not part.startswith(known)]:
+                raise LayoutError(
+                    f"this text also states {', '.join(unknown)}, which is not modelled; leave it out of the text"
+                )
             return value.value
         if isinstance(value, MlirLayout) and self.shape is not None:
             return value.to_spec(TensorType(self.shape, None, value.memref.dtype))

@@ -15,7 +15,7 @@ from .._text import count_of
 from ..errors import LayoutError, MemoryConfigError
 from ..memory import AccessorArguments, ChipLike, parse_accessor
 
-_WORDS = re.compile(r"KERNEL_COMPILE_TIME_ARGS[\s=]+(\d{1,10}u?(?:\s*,\s*\d{1,10}u?)*)")
+_WORDS = re.compile(r"KERNEL_COMPILE_TIME_ARGS[\s=]+(\d{1,10}u?(?:\s*,\s*\d{1,10}u?)*)(?!\w|\s*,\s*\w)")
 _NAMED = re.compile(r'\{\s*\\?"([^"\\]+)\\?"\s*,\s*(\d+)')
 _NAME = re.compile(r'FULL_KERNEL_NAME=[\\"\']*([^\s"\'\\]+)')
 _OFFSET = re.compile(r"Tensor(?:AccessorArgs|BindingToken)\s*<\s*(\d{1,9})u?\s*[,>]")
@@ -140,8 +140,8 @@ def parse_kernel_arguments(text: str) -> KernelArguments:
     found = {match[1] for match in _WORDS.finditer(text)}
     if len(found) != 1:
         raise LayoutError(
-            f"expected KERNEL_COMPILE_TIME_ARGS=1,2048,... of one kernel, got those of {len(found)}; pass the command"
-            " that compiles one kernel"
+            f"expected KERNEL_COMPILE_TIME_ARGS=1,2048,... of one kernel, in decimal, got those of {len(found)}; pass"
+            " the command that compiles one kernel"
         )
     words = tuple([int(word.strip(" \tu\n")) for word in found.pop().split(",")])
     name = _NAME.search(text)
