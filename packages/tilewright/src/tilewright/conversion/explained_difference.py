@@ -11,12 +11,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache
 from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from .._integers import divisors
 from .._text import format_extents
 from ..copying import Assembly
 from ..files import QuantizedTensor
@@ -25,7 +26,7 @@ from ..layout import Box
 from ..memory import from_bytes, to_bytes
 from .comparison import FORMAT_PRECISION, Comparison
 from .matching import match
-from .orders import TILE, Values, divisors, find_order, hash_rows, name_axis
+from .orders import TILE, Values, find_moved_rows, find_order, name_axis
 from .signatures import Signature, sign_tensor
 from .tensor_diff import ComparedTensor, collect_tensors, diff
 
@@ -349,12 +350,10 @@ def _fit_extents(ours: Array, theirs: Array, values: Array, name: str) -> tuple[
 def _find_slice(ours: Array, theirs: Array, axis: int, name: str) -> tuple[str, str] | None:
     """Return which part of an array along an axis another one is."""
     sides = [np.ascontiguousarray(np.moveaxis(side, axis, 0).reshape(side.shape[axis], -1)) for side in (ours, theirs)]
-    hashes, count = hash_rows(sides[0]), theirs.shape[axis]
-    first = hash_rows(sides[1][:1])[0]
-    for start in np.flatnonzero(hashes[: len(hashes) - count + 1] == first)[:_MOST_SHIFTS].tolist():
-        if np.array_equal(sides[0][start : start + count], sides[1]):
-            return "part", f"{name_axis(axis, ours.ndim)} {start}:{start + count} of {name}"
-    return None
+    moved = find_moved_rows(Values(*sides))
+    if moved is None or (np.diff(moved) != 1).any():
+        return None
+    return "part", f"{name_axis(axis, ours.ndim)} {moved[0]}:{moved[-1] + 1} of {name}"
 
 
 def _find_repeats(ours: Array, theirs: Array, name: str) -> tuple[str, str] | None:
@@ -478,14 +477,13 @@ def _explain(
     """Yield the reason for each tensor that differs."""
     if len(ours) == len(theirs) == 1:
         theirs = {next(iter(ours)): next(iter(theirs.values()))}
-    others = _Others(ours, theirs)
     lost: dict[str, DifferenceReason] = {}
     for compared in comparison:
         if compared.same:
             continue
         name = compared.name
         one, other = _LoadedTensor(ours[name]), _LoadedTensor(theirs[name])
-        reason = _explain_pair(one, other, name) or others.explain(other, name) or _explain_places(one, other)
+        reason = _explain_pair(one, other, name) or _explain_places(one, other)
         if reason is not None:
             yield replace(reason, name=name, words=f"B is {reason.words}")
             continue
@@ -493,33 +491,58 @@ def _explain(
         words = f"close to A (PCC {compared.pcc:.6g}), for no reason that was found" if is_close else "unrelated to A"
         kind = "close" if is_close else "unrelated"
         lost[name] = DifferenceReason(name, kind, f"B is {words}", name, count=other.stored.size)
-    yield from _explain_by_rows(lost, comparison.only_b, others)
+    yield from _explain_by_match(lost, comparison.only_b, ours, theirs)
 
 
-def _explain_by_rows(
-    lost: Mapping[str, DifferenceReason], added: Iterable[str], others: _Others
+def _explain_by_match(
+    lost: Mapping[str, DifferenceReason],
+    added: Iterable[str],
+    ours: Mapping[str, ComparedTensor],
+    theirs: Mapping[str, ComparedTensor],
 ) -> Iterator[DifferenceReason]:
-    """Yield of which tensors of A those of B are made that were not explained, or have other names."""
-    ours, theirs, names = others.tensors, others.theirs, [*lost, *added]
+    """Yield which tensors of A make the tensors of B that were not explained, or that A does not have."""
+    names = [*lost, *added]
     if not names or not ours:
         return
-    found = match({name: each.source for name, each in ours.items()}, {name: theirs[name].source for name in names})
-    for each in found.matches:
-        if each.value is not None:
-            size = prod(theirs[each.name].shape)
-            words = f"B is made of A: {each.text}{'' if each.exact else ', each element within a step of its format'}"
-            yield DifferenceReason(each.name, "other", words, ", ".join(each.sources), each.value, size)
-            continue
-        other = _LoadedTensor(theirs[each.name])
-        tried = (
-            (source, _explain_pair(_LoadedTensor(ours[source]), other, source)) for source in others.find_near(other)
-        )
-        source, reason = next(((source, reason) for source, reason in tried if reason is not None), ("", None))
-        if reason is not None:
-            words = f"B is {source} of A: {reason.words}"
-            yield DifferenceReason(each.name, "other", words, source, reason.order, other.stored.size)
+    report = match({name: each.source for name, each in ours.items()}, {name: theirs[name].source for name in names})
+    sources = {each.name: each.sources for each in report.matches}
+    signatures = cache(lambda: {name: sign_tensor(tensor) for name, tensor in ours.items()})
+    for each in report.matches:
+        name, size = each.name, prod(theirs[each.name].shape)
+        other = _LoadedTensor(theirs[name])
+        for source in each.sources if each.value is not None else _find_near(signatures(), other):
+            is_same = each.text == f"tensor({source!r})"
+            is_pair = not is_same and len(each.sources) < 2
+            reason = _explain_pair(_LoadedTensor(ours[source]), other, source) if is_pair else None
+            if is_same or reason is not None:
+                words = f"B is {source} of A"
+                if source != name and sources.get(source) == [name]:
+                    words += ", with which it is exchanged"
+                elif source != name and _NUMBER.sub("#", source) == _NUMBER.sub("#", name):
+                    words += ", of another layer"
+                more = "" if reason is None else f": {reason.words}"
+                order = each.value if reason is None else reason.order
+                yield DifferenceReason(name, "other", words + more, source, order, size)
+                break
         else:
-            yield lost.get(each.name) or DifferenceReason(each.name, "unrelated", f"B alone has it: {each.problem}")
+            if each.value is not None:
+                near = "" if each.exact else ", each element within a step of its format"
+                words = f"B is made of A: {each.text}{near}"
+                yield DifferenceReason(name, "other", words, ", ".join(each.sources), each.value, size)
+            else:
+                yield lost.get(name) or DifferenceReason(name, "unrelated", f"B alone has it: {each.problem}")
+
+
+def _find_near(signatures: Mapping[str, Signature], other: _LoadedTensor) -> list[str]:
+    """Return tensors of A with nearly the same sum, as if quantised, or deviation, as if a constant was added."""
+    wanted = Signature.of(other.stored)
+    alike = {name: own for name, own in signatures.items() if own.count == wanted.count}
+    sums = {name: abs(own.total - wanted.total) / max(wanted.squares, 1e-30) ** 0.5 for name, own in alike.items()}
+    spread = {
+        name: abs(_deviation(own) - _deviation(wanted)) / max(_deviation(own), 1e-30) for name, own in alike.items()
+    }
+    nearest = [sorted(far, key=far.__getitem__)[:_MOST_NEAR] for far in (sums, spread)]
+    return [name for name in dict.fromkeys([*nearest[0], *nearest[1]]) if min(sums[name], spread[name]) < _NEAR]
 
 
 def _explain_places(one: _LoadedTensor, other: _LoadedTensor) -> DifferenceReason | None:
@@ -547,57 +570,3 @@ def _deviation(signature: Signature) -> float:
     count = max(signature.count, 1)
     mean = signature.total / count
     return float(max(signature.squares / count - mean * mean, 0.0) ** 0.5)
-
-
-class _Others:
-    """The tensors of A by their elements in any order, to find out which of them a tensor of B is."""
-
-    def __init__(self, tensors: Mapping[str, ComparedTensor], theirs: Mapping[str, ComparedTensor]) -> None:
-        self.tensors, self.theirs = tensors, theirs
-
-    @cached_property
-    def _signatures(self) -> dict[str, Signature]:
-        return {name: sign_tensor(tensor) for name, tensor in self.tensors.items()}
-
-    @cached_property
-    def _names(self) -> dict[tuple[int, int], list[str]]:
-        names: dict[tuple[int, int], list[str]] = {}
-        for name, signature in self._signatures.items():
-            names.setdefault(signature.key, []).append(name)
-        return names
-
-    def find_near(self, other: _LoadedTensor) -> list[str]:
-        """Return tensors of A with nearly the same sum, as if quantised, or deviation, as if a constant was added."""
-        wanted = Signature.of(other.stored)
-        alike = {name: own for name, own in self._signatures.items() if own.count == wanted.count}
-        sums = {name: abs(own.total - wanted.total) / max(wanted.squares, 1e-30) ** 0.5 for name, own in alike.items()}
-        spread = {
-            name: abs(_deviation(own) - _deviation(wanted)) / max(_deviation(own), 1e-30) for name, own in alike.items()
-        }
-        nearest = [sorted(far, key=far.__getitem__)[:_MOST_NEAR] for far in (sums, spread)]
-        return [name for name in dict.fromkeys([*nearest[0], *nearest[1]]) if min(sums[name], spread[name]) < _NEAR]
-
-    def explain(self, other: _LoadedTensor, name: str) -> DifferenceReason | None:
-        """Return which other tensor of A a tensor of B is made of."""
-        for source in self._names.get(Signature.of(other.stored).key, []):
-            if source == name:
-                continue
-            one = _LoadedTensor(self.tensors[source])
-            is_equal = one.stored.shape == other.stored.shape and _is_same(
-                Relation("", "", *_as_numbers(one.stored, other.stored))
-            )
-            found = None if is_equal else _explain_pair(one, other, source)
-            if is_equal or found is not None:
-                which = f"{source} of A"
-                if source in self.theirs and self._is_made_of(source, name):
-                    which += ", with which it is exchanged"
-                elif _NUMBER.sub("#", source) == _NUMBER.sub("#", name):
-                    which += ", of another layer"
-                words = which if found is None else f"{which}: {found.words}"
-                order = None if found is None else found.order
-                return DifferenceReason("", "other", words, source, order, other.stored.size)
-        return None
-
-    def _is_made_of(self, name: str, source: str) -> bool:
-        """Return whether a tensor of B has the elements of a source in A."""
-        return source in self._names.get(sign_tensor(self.theirs[name]).key, [])

@@ -17,11 +17,11 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from .._integers import divisors
 from ..copying import Assembly
 from ..files import StoredTensor
 from ..formats import Format, cast
 from ..layout import Box
-from .orders import divisors
 from .recipe import parse_signature
 from .rules import evaluate
 from .source import stored_assembly
@@ -132,8 +132,8 @@ class Panel:
 class Lines(NamedTuple):
     """Some elements of each row or column of a panel, their steps, and which lines are not zero."""
 
-    values: NDArray[np.float32]
-    steps: NDArray[np.float32] | None
+    values: Array
+    steps: Array | None
     used: Flags
     length: int
 
@@ -182,12 +182,12 @@ class LineIndex:
     [0, 2]
     """
 
-    def __init__(self, values: NDArray[np.float32]) -> None:
+    def __init__(self, values: Array) -> None:
         self.values = values
         self.order = np.argsort(values[:, 0], kind="stable")
         self.first = values[self.order, 0]
 
-    def find(self, line: NDArray[np.float32], steps: NDArray[np.float32] | None) -> NDArray[np.int64]:
+    def find(self, line: Array, steps: Array | None) -> NDArray[np.int64]:
         """Return which lines are equal to a `line`, or within `steps` of it."""
         apart = np.zeros_like(line) if steps is None else steps
         low = np.searchsorted(self.first, line[0] - apart[0], "left")
@@ -218,8 +218,12 @@ class LineRun(NamedTuple):
         return self._replace(start=self.start + steps * self.length)
 
 
-def _order_of(order: str, size: int, count: int) -> NDArray[np.int64]:
-    """Return the numbers of lines of heads in pairs or halves."""
+def order_of_lines(order: str, size: int, count: int) -> NDArray[np.int64]:
+    """Return the positions of `count` lines, in heads of `size` in pairs or halves where that is not 0.
+
+    >>> order_of_lines("paired", 4, 4).tolist()
+    [0, 2, 1, 3]
+    """
     at = np.arange(count, dtype=np.int64)
     if not size:
         return at
@@ -299,7 +303,7 @@ def _runs_at(
                     if (start, order, size) in tried:
                         continue
                     tried.add((start, order, size))
-                    index = start + _order_of(order, size, (len(own.values) - start) // size * size)
+                    index = start + order_of_lines(order, size, (len(own.values) - start) // size * size)
                     count = _length_of_run(own.values, wanted, at, index) // size * size
                     if count:
                         yield LineRun(k, order, size, start, count)

@@ -29,7 +29,7 @@ from ..layout import Box
 from ..memory import Mesh, TensorSpec, from_bytes, to_bytes
 from .cache_folder import suits_any_mesh
 from .line_search import Lines, Panel, Wanted, assemble, sample_lines
-from .orders import Values, find_order, hash_rows
+from .orders import Values, find_order
 from .signatures import Array, sign_tensor
 from .source import AssembledSource, is_plain, stored_shape
 from .tensor_diff import ComparedTensor, collect_tensors, row_major_slabs
@@ -44,6 +44,7 @@ _MAX_EQUAL = 8  # sources with equal contents that are listed
 _MAX_CANDIDATES = 1 << 8  # of these, among which the nearest name is looked for
 _MAX_ORDERED = 1 << 26  # elements of a tensor of which any order is looked for
 _MAX_REPEATED = 1 << 10  # rows
+_ODD = 0x9E3779B97F4A7C15  # a factor of hashes, for lines that only differ in the position of an element
 _SHORT, _LONGEST = 200, 600  # characters of an expression, and of what is printed of one
 
 
@@ -526,7 +527,12 @@ def _closeness(name: str, other: str) -> tuple[bool, float, str]:
 def _hash_lines(lines: Lines) -> Array:
     """Return a hash of each line that is not zero, nor the same number all over."""
     values = lines.values[lines.used & (lines.values != lines.values[:, :1]).any(axis=1)]
-    return hash_rows((values + np.float32(0)).view(np.uint32))
+    codes = (values + np.float32(0)).view(np.uint32).astype(np.uint64)
+    codes ^= codes >> np.uint64(7)
+    codes += np.uint64(1)
+    factors = np.cumprod(np.full(codes.shape[1], _ODD, dtype=np.uint64))
+    hashes: Array = (codes * codes * factors).sum(axis=1, dtype=np.uint64)
+    return hashes
 
 
 def _sort_hashes(parts: list[tuple[Array, str]]) -> tuple[Array, Array, list[str]]:
