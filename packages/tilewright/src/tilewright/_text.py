@@ -464,3 +464,13 @@ class TextCursor:
         rest = self.text[start : start + _SHOWN]
         got = repr(rest) if rest else "the end of the text"
         raise FileFormatError(f"{self.name}: expected {expected} at character {start + 1}, got {got}")
+
+
+def name_axis(axis: int, rank: int) -> str:
+    """Return the name of an `axis` of a tensor with `rank` dimensions.
+
+    >>> name_axis(0, 1), name_axis(0, 2), name_axis(2, 3), name_axis(0, 3)
+    ('elements', 'rows', 'columns', 'dimension 0')
+    """
+    names = {rank - 2: "rows", rank - 1: "columns" if rank > 1 else "elements"}
+    return names.get(axis, f"dimension {axis}")

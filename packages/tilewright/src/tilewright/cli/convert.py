@@ -12,15 +12,15 @@ from dataclasses import dataclass, fields
 from functools import reduce
 from importlib import import_module
 from operator import add
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from .._text import count_of, format_bytes, format_table, spell_extents
 from ..errors import UnreachableError
 from .console import Answer, CommandError, Console, ExitCode, Progress, table_width
-from .options import SIZE, ParamType, SpecOptions, group_options, spec_options
-from .program import follow_links_option, refuse_options, verb
+from .options import SIZE, SpecOptions, group_options, spec_options
+from .program import follow_links_option, refuse_options, reject_options, verb
 
 if TYPE_CHECKING:
     from ..conversion import ConversionItem, ConversionPlan, ConversionReport, ProgressEvent, Rounding
@@ -122,6 +122,7 @@ def command(
     *sources, out = paths
     if not sources:
         raise click.UsageError(f"no source given: {out} is the output; name at least one source before it")
+    reject_options(["alignment"], "is not for files, which are padded to their tiles and shards only")
     settings = _typed_settings(ctx, options, to)
     settings |= {"transpose": transpose or None, "like_ttnn": like_ttnn or None, "pad_value": pad_value}
     plan = plan_conversion(sources, out, to, rules, follow_links, **settings)
@@ -144,7 +145,7 @@ def _adapt_option_to_files(option: click.Parameter) -> click.Parameter:
     changes: dict[str, Any] = {
         "dtype": {"default": None, "show_default": False, "help": "Number format. [the source's]"},
         "layout": {"help": "Pages: rows, or tiles. [tile]"},
-        "alignment": {"hidden": True, "expose_value": True, "type": _UnsupportedOption()},
+        "alignment": {"hidden": True},
     }
     if option.name not in changes:
         return option
@@ -152,16 +153,6 @@ def _adapt_option_to_files(option: click.Parameter) -> click.Parameter:
     for name, value in changes[option.name].items():
         setattr(own, name, value)
     return own
-
-
-class _UnsupportedOption(ParamType):
-    """The type of a shared option that this verb rejects."""
-
-    name = "nothing"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> NoReturn:
-        """Refuse the value."""
-        self.fail("converted files are padded to their tiles and shards only; remove this option", param, ctx)
 
 
 command.params = [_adapt_option_to_files(option) for option in command.params]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .._lazy import late_function
 from .._text import format_table
 from .console import Answer, CommandError, ExitCode, check_input_path, shorten, table_width, wrap_lines
 from .options import (
@@ -32,11 +33,12 @@ from .show import picture_text
 from .subjects import TEXT, is_text, names_file, parse_subject, read_text
 
 if TYPE_CHECKING:
-    from ..conversion import Capacity, DeviceTensor
+    from ..conversion import DeviceTensor
     from ..files import PendingTensor, StoredTensor
     from ..memory import Fit
 
 
+scene_of = late_function("tilewright", "views", "scene_of")
 _model_option = option_in("Models")
 
 
@@ -150,16 +152,10 @@ def _answer_capacity(model: str, machine: str, solve: str | None, explain: bool,
     first = click.style(wrap_lines(verdict), fg="green" if report.fits else "red", bold=True)
 
     def text() -> str:
-        picture = ["", picture_text(_draw(report))] if explain else []
+        picture = ["", picture_text(scene_of(report))] if explain else []
         return "\n".join([first, rest, *([format_steps(lines)] if lines else []), *picture])
 
     return Answer(text, data, ExitCode.OK if report.fits else ExitCode.NO)
-
-
-def _draw(report: Capacity) -> Any:
-    from ..views import scene_of
-
-    return scene_of(report)
 
 
 def _answer_machines(model: str, question: Mapping[str, Any]) -> Answer:

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from .._integers import divisors
-from .._text import format_extents
+from .._text import format_extents, name_axis
 from ..copying import Assembly
 from ..files import QuantizedTensor
 from ..formats import Format, format_of, scalar_format_of
@@ -26,7 +26,7 @@ from ..layout import Box
 from ..memory import from_bytes, to_bytes
 from .comparison import FORMAT_PRECISION, Comparison
 from .matching import match
-from .orders import TILE, Values, find_moved_rows, find_order, name_axis
+from .orders import TILE, Values, find_moved_rows, find_order
 from .signatures import Signature, sign_tensor
 from .tensor_diff import ComparedTensor, collect_tensors, diff
 
@@ -68,15 +68,6 @@ class DifferenceReason:
     source: str = ""
     order: Assembly | None = None
     count: int = 0
-
-    @property
-    def is_explained(self) -> bool:
-        """Whether a reason was found.
-
-        >>> explain_difference(np.arange(4.0), np.array([3.0, 9.0, 1.0, 7.0]))[0].is_explained
-        False
-        """
-        return self.kind not in ("close", "unrelated")
 
     def to_json(self) -> dict[str, Any]:
         """Return the reason as plain data.

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._integers import divisors
-from .._text import format_extents
+from .._text import format_extents, name_axis
 from ..copying import Assembly, join
 from ..errors import LayoutError
 from .line_search import Lines, find_runs, order_of_lines
@@ -265,16 +265,6 @@ def find_moved_rows(values: Values) -> NDArray[np.int64] | None:
         return None
     moved = np.concatenate([run.start + order_of_lines(run.order, run.size, run.length) for run in runs])
     return moved if all(values.same(values.a[line], k).all() for k, line in enumerate(moved)) else None
-
-
-def name_axis(axis: int, rank: int) -> str:
-    """Return the name of an `axis` of a tensor with `rank` dimensions.
-
-    >>> name_axis(0, 1), name_axis(0, 2), name_axis(2, 3), name_axis(0, 3)
-    ('elements', 'rows', 'columns', 'dimension 0')
-    """
-    names = {rank - 2: "rows", rank - 1: "columns" if rank > 1 else "elements"}
-    return names.get(axis, f"dimension {axis}")
 
 
 def join_moved_rows(tensor: Assembly, moved: Array, axis: int = 0) -> tuple[str, Assembly] | None:
