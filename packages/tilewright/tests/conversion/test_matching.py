@@ -181,7 +181,7 @@ def test_equal_sources_are_listed_and_the_nearest_name_is_taken():
 def test_what_cannot_be_matched_is_said():
     found = match(A | {"zero": np.zeros(5)}, {"zeros": np.zeros((4, 4)), "nothing": np.zeros((0, 3))})
     assert [each.problem for each in found.matches] == [
-        "all its elements are zero, and no tensor of A of its shape is so",
+        "all its elements are zero, and A has no such tensor of its shape",
         "it has no elements",
     ]
 

@@ -263,10 +263,10 @@ def _wrap_line(line: str, width: int) -> str:
 
 
 class Waiting:
-    """Says on a terminal what a command works on, and for how long, after two seconds without other progress.
+    """Prints on a terminal which command works and for how long, after two seconds without other progress.
 
     Args:
-        text: the verb and what it works on.
+        text: the verb and its arguments.
 
     >>> with Waiting("match a.safetensors b.safetensors"):
     ...     pass
@@ -309,7 +309,7 @@ class Waiting:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
-_QUIET_SECONDS = 2.0  # before a command says what it works on
+_QUIET_SECONDS = 2.0  # before the line of a command appears
 _LINE_SECONDS = 5.0  # between plain lines
 _REDRAW_SECONDS = 0.1
 

@@ -163,7 +163,7 @@ def _typed_settings(ctx: click.Context, options: SpecOptions, to: str | None) ->
     default = click.core.ParameterSource.DEFAULT
     typed = {field.name for field in fields(SpecOptions) if ctx.get_parameter_source(field.name) is not default}
     settings: dict[str, Any] = {name: getattr(options, name) for name in typed - {"chip", "dispatch", "harvested"}}
-    # a chip that nobody asked for is not written into manifests, unless something depends on it
+    # the default chip is not written into manifests, unless something depends on it
     on_a_chip = typed & {"chip", "dispatch", "harvested", "shard", "buffer"} or to == "banks"
     return {**settings, "chip": options.build_chip() if on_a_chip else None}
 
@@ -229,7 +229,7 @@ def _report_progress(event: ProgressEvent, bar: Progress, console: Console) -> N
 def list_items(
     plan: ConversionPlan, describe: Callable[[ConversionItem], tuple[str, ...]], number: str, noun: str, every: bool
 ) -> list[tuple[str, ...]]:
-    """Return rows of a table of a plan: what `describe` says, a name and facts, and the count and bytes of like items.
+    """Return rows of a table of a plan: the name and facts from `describe`, and the count and bytes of like items.
 
     Like are items with the same facts, and the same name but for what matches the pattern `number`, unless `every` one
     has a row.

@@ -93,8 +93,8 @@ def command(
     that a mesh of devices shares, each device holds its part.
 
     With --for, a model is counted as it is served: weights as prepare places them, KV cache, tables and the region for
-    traces, on each device of the machine. MODEL is a checkpoint, a GGUF file, or a config.json alone. What is not
-    counted, such as activations, is said.
+    traces, on each device of the machine. MODEL is a checkpoint, a GGUF file, or a config.json alone. The
+    answer lists what is not counted, such as activations.
     The exit status is 0 if everything fits, and 1 if it does not.
     """
     tensors = tuple([read_text(tensor) for tensor in tensors])
@@ -133,15 +133,15 @@ def command(
 def _answer_capacity(model: str, machine: str, solve: str | None, explain: bool, question: Mapping[str, Any]) -> Answer:
     """Return whether a model fits a machine, with the largest numbers, and with `explain` a picture and remedies.
 
-    `question` are the other arguments of `capacity`, and `solve` is what is to be as large, or as exact, as possible.
+    `question` are the other arguments of `capacity`, and `solve` names the number to maximise, or "precision".
     """
     from ..conversion import capacity, solve_precision
     from ..memory import format_steps
 
     lines: list[tuple[str, str]] = []
     if solve == "precision":
-        found, report = solve_precision(model, machine, **question)
-        lines.append(("precision", found if report.fits else "none that is known suffices"))
+        precision, report = solve_precision(model, machine, **question)
+        lines.append(("precision", precision if report.fits else "none that is known suffices"))
     else:
         report = capacity(model, machine, **question)
         report = report if solve is None else report.solve(solve)

@@ -75,9 +75,9 @@ def _match(a: str, b: str, out: str | None) -> Answer:
     return _answer(str(report), not report.unmatched, report.to_json() | {"rules": out}, wrote)
 
 
-def _answer(said: str, is_good: bool, data: dict[str, Any], wrote: str) -> Answer:
+def _answer(report: str, is_good: bool, data: dict[str, Any], wrote: str) -> Answer:
     """Return an answer whose lines on like layers are printed as one."""
-    heading, *lines = said.split("\n")
+    heading, *lines = report.split("\n")
     like: dict[str, list[str]] = {}
     for line in lines:
         like.setdefault(_NUMBER.sub("*", line), []).append(line)

@@ -46,7 +46,7 @@ def common_mesh(tensors: Iterable[DeviceTensor]) -> tuple[int, ...]:
 
 
 def mark_weights(report: Fit, requests: Iterable[object]) -> Fit:
-    """Return a report of files, which says that it is of weights only if one of them is the folder of a model.
+    """Return a report of files, marked as covering weights only if one of them is the folder of a model.
 
     >>> from tilewright import memory
     >>> mark_weights(memory.fit(TensorSpec((4, 4)), "n150"), ["weights.npy"]).scope

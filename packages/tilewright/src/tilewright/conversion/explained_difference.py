@@ -3,7 +3,7 @@
 
 A relation turns the values of A into the values of B: none, rounding to a format, a constant, a factor.
 Under each relation, the elements may be in another order, padded, cropped, repeated or shifted. What no check of all
-elements confirms is not said; "unrelated" is an answer.
+elements confirms is not reported; "unrelated" is an answer.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _NUMBER = re.compile(r"\d+")
 
 @dataclass(frozen=True)
 class DifferenceReason:
-    """Why a tensor of B, `name`, is another than that of A: a `kind`, and the reason in words.
+    """Why tensor `name` of B differs from the tensor of A: a `kind`, and the reason in words.
 
     `kind` is "order", "rounding", "constant", "factor", "bits", "padding", "part", "repeat", "shift", "rank", "other",
     "close" or "unrelated". `source` is the tensor of A that explains it, `order` its elements in B's order, if that is
@@ -149,7 +149,7 @@ def list_relations(
         return
     if steps is not None:
         yield Relation("rounding", f"within the steps of {steps[0]}", a, b, steps[1])
-    for name in dict.fromkeys([*[each.name for each in formats if each.name in FORMAT_PRECISION], *_NARROW]):
+    for name in dict.fromkeys([*[element.name for element in formats if element.name in FORMAT_PRECISION], *_NARROW]):
         exact = [_is_exact(side.reshape(-1)[:: max(1, side.size // _SAMPLE)], name) for side in (a, b)]
         if exact == [False, True] and _is_exact(b, name):
             yield Relation("rounding", f"rounded to {name}", _round(a, name), b)
@@ -165,7 +165,7 @@ def _is_exact(values: Array, name: str) -> bool:
 
 def _affine_relations(a: Array, b: Array, formats: tuple[Format, Format]) -> Iterator[Relation]:
     """Yield a constant and factors that fit means and deviations, which no order of the elements changes."""
-    unit = 2.0 ** (1 - min([FORMAT_PRECISION.get(each.name, 24) for each in formats]))
+    unit = 2.0 ** (1 - min([FORMAT_PRECISION.get(element.name, 24) for element in formats]))
     means, deviations = [[float(of(side, dtype=np.float64)) for side in (a, b)] for of in (np.mean, np.std)]
     if not np.isfinite([*means, *deviations]).all() or not a.size:
         return
@@ -187,10 +187,10 @@ def _affine_relations(a: Array, b: Array, formats: tuple[Format, Format]) -> Ite
 
 def _choose_number(number: float, near: float) -> float:
     """Return the number with fewest digits that is as `near` as rounding allows, also by its reciprocal or square."""
-    found = [round(number, digits) for digits in _DIGITS]
-    found += [1 / whole for digits in (0, 3) if number and (whole := round(1 / number, digits))]
-    found += [float(np.copysign(round(number**2) ** 0.5, number))]
-    return next((each for each in found if each and abs(each - number) <= near), number)
+    candidates = [round(number, digits) for digits in _DIGITS]
+    candidates += [1 / whole for digits in (0, 3) if number and (whole := round(1 / number, digits))]
+    candidates += [float(np.copysign(round(number**2) ** 0.5, number))]
+    return next((candidate for candidate in candidates if candidate and abs(candidate - number) <= near), number)
 
 
 def _is_same(relation: Relation) -> bool:
@@ -204,7 +204,7 @@ def _is_same(relation: Relation) -> bool:
 
 
 def _explain_values(a: Array, b: Array, relations: list[Relation], source: str) -> DifferenceReason | None:
-    """Return the relation that holds without another order, or that between raw bits."""
+    """Return the relation that holds without another order."""
     for relation in relations:
         if relation.words and _is_same(relation):
             return DifferenceReason("", relation.kind, f"A {relation.words}", source, count=b.size)
@@ -212,7 +212,7 @@ def _explain_values(a: Array, b: Array, relations: list[Relation], source: str) 
 
 
 def _explain_bits(a: Array, b: Array, formats: tuple[Format, Format], source: str) -> DifferenceReason | None:
-    """Return that the bytes are the same, read or ordered otherwise; `a` and `b` are as they are stored."""
+    """Return the reason if the bytes are equal, but read or ordered otherwise; `a` and `b` are as stored."""
     if a.nbytes != b.nbytes or formats[0].has_blocks or formats[1].has_blocks:
         return None
     ours, theirs = [np.ascontiguousarray(side).reshape(-1).view(np.uint8) for side in (a, b)]
@@ -227,7 +227,7 @@ def _explain_bits(a: Array, b: Array, formats: tuple[Format, Format], source: st
 
 
 def _explain_scales(a: Array, b: Array, source: str) -> DifferenceReason | None:
-    """Return that rows, columns or blocks have a factor each, as quantised weights have without their scales."""
+    """Return the factor of each row, column or block, as in quantised weights without their scales."""
     if a.shape != b.shape or a.dtype.kind != "f" or a.ndim < 2 or a.size < _WINDOW:
         return None
     x, y = [side.reshape(-1, side.shape[-1]).astype(np.float64) for side in (a, b)]
@@ -261,13 +261,13 @@ def _explain_scales(a: Array, b: Array, source: str) -> DifferenceReason | None:
 
 
 def _explain_rank(a: Array, b: Array, formats: tuple[Format, Format], source: str) -> DifferenceReason | None:
-    """Return that a matrix of low rank was added, as by an adapter that was merged."""
+    """Return the rank of a matrix that was added, as by an adapter that was merged."""
     if a.shape != b.shape or a.dtype.kind != "f" or a.ndim != 2 or min(a.shape) <= 2 * _MOST_RANK:
         return None
     added = b.astype(np.float64) - a
     if not np.isfinite(added).all():
         return None
-    unit = 2.0 ** (1 - min([FORMAT_PRECISION.get(each.name, 24) for each in formats]))
+    unit = 2.0 ** (1 - min([FORMAT_PRECISION.get(element.name, 24) for element in formats]))
     columns = added @ np.random.default_rng(0).standard_normal((a.shape[1], _MOST_RANK))
     left, sizes, _ = np.linalg.svd(columns, full_matrices=False)
     for rank in (1 << power for power in range(_MOST_RANK.bit_length())):
@@ -291,10 +291,10 @@ def _explain_order(relations: list[Relation], source: str) -> DifferenceReason |
             elif wide[1].size == relation.a.size:
                 relation, padding = replace(relation, b=wide[1]), "without the padding of its tiles"
         a, b = relation.a, relation.b
-        found = find_order(relation.values(), source, a.shape, b.shape) if a.size == b.size > 1 else None
-        if found is not None:
-            words = ", ".join([part for part in (found[0], padding, relation.words) if part])
-            return DifferenceReason("", "order", f"A {words}", source, None if padding else found[1], b.size)
+        order = find_order(relation.values(), source, a.shape, b.shape) if a.size == b.size > 1 else None
+        if order is not None:
+            words = ", ".join([part for part in (order[0], padding, relation.words) if part])
+            return DifferenceReason("", "order", f"A {words}", source, None if padding else order[1], b.size)
     return None
 
 
@@ -305,22 +305,22 @@ def _pad_to_tiles(values: Array) -> Array:
 
 
 def _explain_extent(relations: list[Relation], source: str) -> DifferenceReason | None:
-    """Return that B is A padded, a part of it, or has it several times, also transposed."""
+    """Return how B is A padded, a part of A, or A several times, also transposed."""
     for relation in relations:
         if relation.apart is not None:
             continue
         ours, theirs = _bits(relation.a), _bits(relation.b)
         for turned, name in ((ours, "A"), (ours.T, "A transposed"))[: 1 + (ours.ndim == 2)]:
-            found = _find_repeats(turned, theirs, name) or _fit_extents(turned, theirs, relation.b, name)
-            if found is not None:
-                kind, words = found
+            fitting = _find_repeats(turned, theirs, name) or _fit_extents(turned, theirs, relation.b, name)
+            if fitting is not None:
+                kind, words = fitting
                 more = f", {relation.words}" if relation.words else ""
                 return DifferenceReason("", kind, words + more, source, count=theirs.size)
     return None
 
 
 def _fit_extents(ours: Array, theirs: Array, values: Array, name: str) -> tuple[str, str] | None:
-    """Return how one array is in the other, of another shape: the kind and the words."""
+    """Return how one array fits in another of a different shape: the kind and the words."""
     if ours.ndim != theirs.ndim or ours.shape == theirs.shape or not min(ours.size, theirs.size):
         return None
     pairs = list(zip(ours.shape, theirs.shape, strict=True))
@@ -348,7 +348,7 @@ def _find_slice(ours: Array, theirs: Array, axis: int, name: str) -> tuple[str, 
 
 
 def _find_repeats(ours: Array, theirs: Array, name: str) -> tuple[str, str] | None:
-    """Return that an array is in another several times, as a whole or block by block."""
+    """Return how an array is in another several times, as a whole or block by block."""
     if not ours.size or theirs.size <= ours.size or theirs.size % ours.size:
         return None
     times = theirs.size // ours.size
@@ -360,7 +360,7 @@ def _find_repeats(ours: Array, theirs: Array, name: str) -> tuple[str, str] | No
 
 
 def _explain_shift(relations: list[Relation], source: str) -> DifferenceReason | None:
-    """Return that B has the elements of A some places on."""
+    """Return by how many places the elements of A are shifted in B."""
     for relation in relations[:2]:
         values = relation.values()
         if relation.apart is not None or len(values.a) != len(values.b) or len(values.a) < 2 * _WINDOW:
@@ -410,7 +410,7 @@ def _largest_gaps(values: Array) -> Array | None:
 
 
 def _explain_pair(one: _LoadedTensor, other: _LoadedTensor, source: str) -> DifferenceReason | None:
-    """Return why one tensor is another than the other, or None."""
+    """Return why one tensor differs from the other, or None."""
     a, b = _as_numbers(one.stored, other.stored)
     if not min(a.size, b.size):
         return None
@@ -440,7 +440,7 @@ def explain_difference(
     tensors: str | Iterable[str] | None = None,
     comparison: Comparison | None = None,
 ) -> list[DifferenceReason]:
-    """Return why each tensor of B is another than that of A: the simplest reason that holds for all elements.
+    """Return why each tensor of B differs from its tensor of A: the simplest reason that holds for all elements.
 
     Tensors that are equal are left out, and so are those in only one of the two. The tensors that are compared are in
     memory as a whole, one pair at a time.
@@ -495,15 +495,16 @@ def _explain_by_match(
     names = [*lost, *added]
     if not names or not ours:
         return
-    report = match({name: each.source for name, each in ours.items()}, {name: theirs[name].source for name in names})
-    sources = {each.name: each.sources for each in report.matches}
+    own = {name: tensor.source for name, tensor in ours.items()}
+    report = match(own, {name: theirs[name].source for name in names})
+    sources = {matched.name: matched.sources for matched in report.matches}
     signatures = cache(lambda: {name: sign_tensor(tensor) for name, tensor in ours.items()})
-    for each in report.matches:
-        name, size = each.name, prod(theirs[each.name].shape)
+    for matched in report.matches:
+        name, size = matched.name, prod(theirs[matched.name].shape)
         other = _LoadedTensor(theirs[name])
-        for source in each.sources if each.value is not None else _find_near(signatures(), other):
-            is_same = each.text == f"tensor({source!r})"
-            is_pair = not is_same and len(each.sources) < 2
+        for source in matched.sources if matched.value is not None else _find_near(signatures(), other):
+            is_same = matched.text == f"tensor({source!r})"
+            is_pair = not is_same and len(matched.sources) < 2
             reason = _explain_pair(_LoadedTensor(ours[source]), other, source) if is_pair else None
             if is_same or reason is not None:
                 words = f"B is {source} of A"
@@ -512,16 +513,16 @@ def _explain_by_match(
                 elif source != name and _NUMBER.sub("#", source) == _NUMBER.sub("#", name):
                     words += ", of another layer"
                 more = "" if reason is None else f": {reason.words}"
-                order = each.value if reason is None else reason.order
+                order = matched.value if reason is None else reason.order
                 yield DifferenceReason(name, "other", words + more, source, order, size)
                 break
         else:
-            if each.value is not None:
-                near = "" if each.exact else ", each element within a step of its format"
-                words = f"B is made of A: {each.text}{near}"
-                yield DifferenceReason(name, "other", words, ", ".join(each.sources), each.value, size)
+            if matched.value is not None:
+                near = "" if matched.exact else ", each element within a step of its format"
+                words = f"B is made of A: {matched.text}{near}"
+                yield DifferenceReason(name, "other", words, ", ".join(matched.sources), matched.value, size)
             else:
-                yield lost.get(name) or DifferenceReason(name, "unrelated", f"B alone has it: {each.problem}")
+                yield lost.get(name) or DifferenceReason(name, "unrelated", f"B alone has it: {matched.problem}")
 
 
 def _find_near(signatures: Mapping[str, Signature], other: _LoadedTensor) -> list[str]:
@@ -537,7 +538,7 @@ def _find_near(signatures: Mapping[str, Signature], other: _LoadedTensor) -> lis
 
 
 def _explain_places(one: _LoadedTensor, other: _LoadedTensor) -> DifferenceReason | None:
-    """Return the rows and columns in which a tensor is another, if one of them is less than half."""
+    """Return the rows and columns in which two tensors differ, if that is less than half of either."""
     if one.stored.shape != other.stored.shape or one.stored.ndim < 1:
         return None
     a, b = [_bits(side) for side in _as_numbers(one.stored, other.stored)]

@@ -156,7 +156,7 @@ def sample_lines(panel: Panel, lengths: tuple[int, int] | None = None) -> tuple[
     long = lengths or (width, height)
     at = [np.unique(np.linspace(0, n - 1, _SAMPLES).astype(np.int64)) for n in long]
     values = [np.zeros((n, len(own)), np.float32) for n, own in zip((height, width), at, strict=True)]
-    steps = [np.zeros_like(each) for each in values]
+    steps = [np.zeros_like(array) for array in values]
     used = [np.zeros(n, np.bool_) for n in (height, width)]
     has_steps = False
     for box in row_major_slabs((height, width), max(_SLAB, width)):
@@ -192,10 +192,10 @@ class LineIndex:
         apart = np.zeros_like(line) if steps is None else steps
         low = np.searchsorted(self.first, line[0] - apart[0], "left")
         high = np.searchsorted(self.first, line[0] + apart[0], "right")
-        found = self.order[low:high]
-        for part in (slice(1, 3), slice(3, None)) if len(found) else ():  # most differ at once
-            found = found[(np.abs(self.values[found, part] - line[part]) <= apart[part]).all(axis=1)]
-        return np.sort(found)
+        hits = self.order[low:high]
+        for part in (slice(1, 3), slice(3, None)) if len(hits) else ():  # most differ at once
+            hits = hits[(np.abs(self.values[hits, part] - line[part]) <= apart[part]).all(axis=1)]
+        return np.sort(hits)
 
 
 # Runs: lines that follow each other in both, in order or in the order of heads.
@@ -257,7 +257,7 @@ def find_runs(wanted: Lines, sources: Sequence[Lines]) -> list[LineRun] | None:
     >>> [(run.panel, run.order, run.start, run.length) for run in runs]
     [(1, 'paired', 0, 4), (0, '', 0, 1), (-1, '', 0, 1)]
     """
-    indices = [LineIndex(each.values) for each in sources]
+    indices = [LineIndex(source.values) for source in sources]
     runs: list[LineRun] = []
     at, total = 0, len(wanted.values)
     while at < total:
@@ -266,11 +266,13 @@ def find_runs(wanted: Lines, sources: Sequence[Lines]) -> list[LineRun] | None:
             return None
         zeros = wanted.used[at:]
         count = int(zeros.argmax()) if zeros.any() else len(zeros)
-        nothing = [LineRun(-1, "", 0, 0, count)] if count else []  # unless a source has zeros there, too
-        found = max([*nothing, *_runs_at(wanted, at, sources, indices, runs)], key=lambda run: run.length, default=None)
-        if found is None:
+        nothing = [LineRun(-1, "", 0, 0, count)] if count else []  # unless a source also has zeros there
+        longest = max(
+            [*nothing, *_runs_at(wanted, at, sources, indices, runs)], key=lambda run: run.length, default=None
+        )
+        if longest is None:
             return None
-        runs.append(found)
+        runs.append(longest)
         at += runs[-1].length
     return runs
 
@@ -282,9 +284,9 @@ def _runs_at(
 
     def starts(k: int, line: int) -> list[int]:
         steps = None if wanted.steps is None else wanted.steps[line]
-        found = indices[k].find(wanted.values[line], steps).tolist()
+        lines = indices[k].find(wanted.values[line], steps).tolist()
         ends = {run.start + run.length for run in before[-2 * len(sources) :] if run.panel == k}
-        return sorted(found, key=lambda start: start not in ends)[:_MAX_STARTS]
+        return sorted(lines, key=lambda start: start not in ends)[:_MAX_STARTS]
 
     for k, own in enumerate(sources):
         tried: set[tuple[int, str, int]] = set()
@@ -343,15 +345,15 @@ def spell_runs(runs: Sequence[LineRun], texts: Sequence[str], extents: Sequence[
     if not body or body[0].panel < 0:
         return None
     total = sum(run.length for run in runs)
-    found = [_spell_joined(body, texts, extents)]
+    candidates = [_spell_joined(body, texts, extents)]
     for size in divisors(len(body))[1:-1]:
         groups = len(body) // size
         if all(run.panel >= 0 and run == body[k % size].after(k // size) for k, run in enumerate(body)):
             whole = [run._replace(length=run.length * groups) for run in body[:size]]
             parts = [_spell_source(run, texts[run.panel], extents[run.panel]) for run in whole]
-            found.append(f"interleave([{', '.join(parts)}], {groups})")
+            candidates.append(f"interleave([{', '.join(parts)}], {groups})")
             break
-    text = min(found, key=len)
+    text = min(candidates, key=len)
     return f"pad({text}, {total}, 0)" if zeros else text
 
 
@@ -383,9 +385,9 @@ class Wanted:
     def __init__(self, panel: Panel) -> None:
         self.panel = panel
         self.lines = sample_lines(panel)
-        ends = [int(np.max(np.flatnonzero(each.used), initial=0)) + 1 for each in self.lines]
+        ends = [int(np.max(np.flatnonzero(lines.used), initial=0)) + 1 for lines in self.lines]
         self.lengths = (ends[1], ends[0])
-        if self.lengths != tuple([each.length for each in self.lines]):
+        if self.lengths != tuple([lines.length for lines in self.lines]):
             self.lines = sample_lines(panel, self.lengths)
 
     @property
@@ -399,8 +401,8 @@ class Wanted:
         return used[np.unique(np.linspace(0, len(used) - 1, _SEEDS).astype(np.int64))].tolist() if len(used) else []
 
     def hits(self, lines: tuple[Lines, Lines]) -> set[tuple[int, int]]:
-        """Return along which of its axes, and which of theirs, some of its lines are among those of another panel."""
-        found = set()
+        """Return the pairs of its axes and axes of another panel along which some lines of the two are equal."""
+        pairs = set()
         for axis, theirs in product(self.axes, (0, 1)):
             own, other = self.lines[axis], lines[theirs]
             if own.length != other.length or (len(self.panel.shape) == 1) != (other.length == 1):
@@ -408,9 +410,9 @@ class Wanted:
             index = LineIndex(other.rounded(self.panel.tensor.format).values)
             for seed in self.seeds(axis):
                 if len(index.find(own.values[seed], None if own.steps is None else own.steps[seed])):
-                    found.add((axis, theirs))
+                    pairs.add((axis, theirs))
                     break
-        return found
+        return pairs
 
     def express(self, axis: int, sources: Sequence[tuple[Panel, int, Lines]]) -> str | None:
         """Return the expression that makes the panel of the lines of others; None if there is none.

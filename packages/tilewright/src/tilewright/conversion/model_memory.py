@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a config.json says about the memory of a model: its caches by kind of attention, and its weights, estimated.
+"""The memory of a model by its config.json: its caches by kind of attention, and its weights, estimated.
 
-A recipe knows the weights of its families exactly; other weights are estimated here, and say so.
+A recipe knows the weights of its families exactly; other weights are estimated here, and reported as estimates.
 """
 
 from __future__ import annotations

@@ -218,9 +218,9 @@ def find_strides(values: Values) -> Modes | None:
                     wrong = np.flatnonzero(~good.reshape(end - first, -1).all(axis=1))
                     run += int(wrong[0]) if len(wrong) else end - first
             for extent in reversed([k for k in extents if 1 < k <= run and (count // block) % k == 0]):
-                found = search([(extent, stride), *modes], block * extent)
-                if found is not None:
-                    return found
+                rest = search([(extent, stride), *modes], block * extent)
+                if rest is not None:
+                    return rest
         return None
 
     extents = strides = divisors(count)
@@ -321,7 +321,7 @@ def find_order(
 
 
 def _with_shape(order: Assembly, target: tuple[int, ...]) -> Assembly:
-    """Return an order in another shape, or as it is if that cannot be said with strides for each dimension."""
+    """Return an order in another shape, or as it is if strides cannot express that for each dimension."""
     if order.shape == target:
         return order
     try:

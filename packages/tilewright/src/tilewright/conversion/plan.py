@@ -684,7 +684,7 @@ class SlabCutter:
         return slab.box.relative_to(tuple([-n for n in self.windows[slab.window].offset]))
 
     def convert(self, slab: Slab) -> ConvertedSlab:
-        """Return the pages that a slab must have, to compare them with those of a file."""
+        """Return the pages that a slab must have, to be compared with the pages of a file."""
         box, source, target = self.whole_box(slab), self.source, self.target
         parts = list(source.read_parts(box, aligned_bytes))
         spec = PagedBoxes(target.spec).box_spec(slab.box)

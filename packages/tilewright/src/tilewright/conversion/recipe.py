@@ -372,7 +372,7 @@ class Family:
 
     All its models have the `required` weights, and of others those that their checkpoints have tensors for. `unused`
     are patterns of tensors that no file is made from, and why. `config` has what config.json may lack. A family is
-    `recorded` if its files are held to those of the original; None says nothing.
+    `recorded` if its files are compared with the files of the original; None if that is unknown.
 
     >>> Recipe.load("tt_transformers").families["qwen2"].model_types
     ('qwen2',)
@@ -475,7 +475,7 @@ class Recipe:
         )
 
     def complete(self, config: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the content of a config.json, with what it lacks as it is in the family of the model, if there is one.
+        """Return the content of a config.json, completed from the family of the model, if there is one.
 
         >>> recipe = Recipe.load()
         >>> recipe.complete({"model_type": "qwen3", "head_dim": 64})

@@ -238,8 +238,8 @@ class RecipeRun:
             value: Assembly = self.evaluate(expression, numbers)
         except _LocatedError as problem:
             expected = self._expected_shape(key)
-            says = "" if expected is None else f"; config.json says that {key} has shape {list(expected)}"
-            raise _LocatedError(f"{problem} ({key} from {self._last_tensor}){says}") from None
+            implied = "" if expected is None else f"; config.json says that {key} has shape {list(expected)}"
+            raise _LocatedError(f"{problem} ({key} from {self._last_tensor}){implied}") from None
         return value
 
     def _check_shape(self, key: str, value: Assembly) -> Assembly:

@@ -446,8 +446,8 @@ RuleLines: TypeAlias = "Rules | str | Path | Mapping[str, Mapping[str, Any]] | I
 class Rules:
     """Patterns with settings, in order, on top of the settings for all tensors.
 
-    `name` is that of a set that comes with tilewright, whose patterns are for many models: nothing is said about those
-    that match no tensor, unless it makes none.
+    `name` is the name of a set that comes with tilewright. Its patterns are for many models, so patterns that match no
+    tensor are reported only if the set makes no tensor at all.
 
     Patterns are shell patterns: `*`, `?` and `[...]` match any text (dots included), one character, and one of
     several. A dtype for all tensors applies to floating-point tensors only, and so does a float format in a line with
@@ -701,7 +701,7 @@ def _bindings(loops: list[tuple[str, Any]], names: dict[str, Any]) -> Iterator[d
 
 def _functions_of(tensors: Mapping[str, StoredTensor]) -> dict[str, Callable[..., Any]]:
     """Return the functions of expressions over some tensors."""
-    found: dict[str, set[int]] = {}
+    numbers_of: dict[str, set[int]] = {}
 
     def tensor(name: str) -> Assembly:
         if name not in tensors:
@@ -710,11 +710,11 @@ def _functions_of(tensors: Mapping[str, StoredTensor]) -> dict[str, Callable[...
         return stored_assembly(tensors[name])
 
     def numbers(pattern: str) -> list[int]:
-        if not found:
+        if not numbers_of:
             for name in tensors:
                 for match in _NUMBER.finditer(name):
-                    found.setdefault(f"{name[: match.start()]}*{name[match.end() :]}", set()).add(int(match[0]))
-        return sorted(found.get(pattern, ()))
+                    numbers_of.setdefault(f"{name[: match.start()]}*{name[match.end() :]}", set()).add(int(match[0]))
+        return sorted(numbers_of.get(pattern, ()))
 
     return {"tensor": tensor, "has_tensor": tensors.__contains__, "numbers": numbers}
 

@@ -331,7 +331,7 @@ class TensorFile(Mapping[str, StoredTensor]):
     `kind` is "safetensors", "sharded safetensors", "npy", "npz", "tensorbin", "gguf", "torch", "sharded torch", "onnx",
     "hdf5", "bank image", "converted" (a directory with our manifest) or "directory"; `files` are the paths that hold
     the tensors; `metadata` is the free text that safetensors files carry, or the metadata of a GGUF file. `notes` name
-    what is at `path`, and is not among the tensors.
+    files and tensors at `path` that are left out.
 
     >>> import tempfile, numpy
     >>> with tempfile.TemporaryDirectory() as folder:

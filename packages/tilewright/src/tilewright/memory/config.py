@@ -69,7 +69,7 @@ class NamedEnum(Enum, metaclass=HelpfulEnum):
         if isinstance(name, str) and (known := canonical_word(name).upper()) in cls.__members__:
             return cls[known]
         names = [member.lower() for member in cls.__members__]
-        listed = ", ".join([f'"{each}"' for each in names])
+        listed = ", ".join([f'"{name}"' for name in names])
         label = re.sub(r"(?<!^)(?=[A-Z])", " ", cls.__name__).lower()  # such as "buffer type"
         raise MemoryConfigError(f"unknown {label} {value!r}; {suggest(name, names, f'use one of {listed}')}")
 

@@ -181,7 +181,7 @@ class TileTensor(Arithmetic):
     `storage` is a NumPy array, a buffer such as `bytearray`, an object with DLPack, a device buffer, or a list of
     numbers, which is copied. Without a `layout` an array keeps its shape and strides; `dtype` reads a buffer as another
     format. The storage must contain all offsets of the layout. Views share memory; `TileTensor(t)` is the same view,
-    read-only. Brackets hold what a kernel knows at compile time, parentheses what it knows at run time.
+    read-only. Brackets hold compile-time arguments, parentheses run-time arguments.
 
     >>> import tilewright as tw
     >>> t = TileTensor(np.arange(16), tw.row_major(4, 4))

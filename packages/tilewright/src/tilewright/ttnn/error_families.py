@@ -15,7 +15,7 @@ from .._json import parse_toml
 from ..formats import format_of
 from ..memory import Chip
 
-Numbers = dict[str, Any]  # integers, words, decimals and lists of integers: which one, the wording says
+Numbers = dict[str, Any]  # integers, words, decimals and lists of integers, depending on the wording
 
 _INTEGER = r"(?<!\w)(?:\d{1,3}(?:,\d{3}){1,5}|\d{1,19})(?!\d)"
 _SHAPES = {
@@ -39,7 +39,7 @@ _TOKEN = re.compile(r"\{(\w+)(?::(\w+))?\}|(\[\?)|(\?\])|<(?:(\w+):([^<>]+)|([^<
 
 @dataclass(frozen=True)
 class Family:
-    """A kind of error: its `wordings`, `what` happened, the `rule` that is broken, `remedies`, and what is `unknown`.
+    """A kind of error: its `wordings`, `what` happened, the `rule` that is broken, `remedies`, and the `unknown` facts.
 
     `derive` names one of the functions below, and its arguments; `meanings` are of numbers that mean something else
     here than elsewhere.

@@ -192,7 +192,7 @@ def default_format(source: ArrayLike) -> Format:
 
 
 def require_exact(values: np.ndarray[Any, Any], element: Format, choice: str) -> None:
-    """Raise unless every number is a value of a format that nobody asked for; `choice` names who chose it.
+    """Raise unless every number is a value of a default format; `choice` names who chose it.
 
     A NaN stays a NaN, and an infinity an infinity.
 
