@@ -179,23 +179,25 @@ def validate(text: str, names: Collection[str]) -> None:
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and node.id not in allowed:
             raise ExpressionError(f"{text}: {_describe_unknown(node.id, allowed)}")
+
+
+@lru_cache(maxsize=1024)
+def _parse(text: str) -> ast.expr:
+    """Return the tree of an expression, whose nodes and operators are all allowed."""
+    if len(text) > _MAX_LENGTH:
+        raise ExpressionError(f"an expression of {len(text)} characters is longer than {_MAX_LENGTH}")
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as problem:
+        reason = f"{problem.msg} at column {problem.offset}" if isinstance(problem, SyntaxError) else str(problem)
+        raise ExpressionError(f"cannot read the expression {text!r}: {reason}") from None
+    for node in ast.walk(tree):
         is_known = hasattr(_Evaluator, f"_{type(node).__name__.lower()}")
         if isinstance(node, ast.expr) and not is_known and not isinstance(node, (ast.FormattedValue, ast.Starred)):
             raise ExpressionError(f"{text}: {type(node).__name__} is not allowed in an expression")
         if isinstance(node, ast.operator | ast.unaryop | ast.cmpop) and type(node) not in _OPERATORS:
             raise ExpressionError(f"{text}: the operator {type(node).__name__} is not allowed in an expression")
-
-
-@lru_cache(maxsize=1024)
-def _parse(text: str) -> ast.expr:
-    """Return the tree of an expression."""
-    if len(text) > _MAX_LENGTH:
-        raise ExpressionError(f"an expression of {len(text)} characters is longer than {_MAX_LENGTH}")
-    try:
-        return ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as problem:
-        reason = f"{problem.msg} at column {problem.offset}" if isinstance(problem, SyntaxError) else str(problem)
-        raise ExpressionError(f"cannot read the expression {text!r}: {reason}") from None
+    return tree
 
 
 def _describe_unknown(name: str, names: Collection[str]) -> str:
@@ -209,10 +211,7 @@ class _Evaluator:
         self.names = dict(names)
 
     def evaluate(self, node: ast.AST) -> Any:
-        method = getattr(self, f"_{type(node).__name__.lower()}", None)
-        if method is None:
-            raise FormatError(f"{type(node).__name__} is not allowed in an expression")
-        return method(node)
+        return getattr(self, f"_{type(node).__name__.lower()}")(node)
 
     def _constant(self, node: ast.Constant) -> Any:
         return node.value
@@ -236,10 +235,10 @@ class _Evaluator:
         }
 
     def _binop(self, node: ast.BinOp) -> Any:
-        return self._operator(node.op)(self.evaluate(node.left), self.evaluate(node.right))
+        return _OPERATORS[type(node.op)](self.evaluate(node.left), self.evaluate(node.right))
 
     def _unaryop(self, node: ast.UnaryOp) -> Any:
-        return self._operator(node.op)(self.evaluate(node.operand))
+        return _OPERATORS[type(node.op)](self.evaluate(node.operand))
 
     def _boolop(self, node: ast.BoolOp) -> Any:
         is_or = isinstance(node.op, ast.Or)
@@ -254,7 +253,7 @@ class _Evaluator:
         left = self.evaluate(node.left)
         for op, comparator in zip(node.ops, node.comparators, strict=True):
             right = self.evaluate(comparator)
-            if not self._operator(op)(left, right):
+            if not _OPERATORS[type(op)](left, right):
                 return False
             left = right
         return True
@@ -299,11 +298,6 @@ class _Evaluator:
             inner = _Evaluator({**self.names, **_bind(first.target, value)})
             if all(inner.evaluate(test) for test in first.ifs):
                 yield from inner._items(item, others)
-
-    def _operator(self, node: ast.AST) -> Callable[..., Any]:
-        if type(node) not in _OPERATORS:
-            raise FormatError(f"the operator {type(node).__name__} is not allowed in an expression")
-        return _OPERATORS[type(node)]
 
 
 def _bind(target: ast.AST, value: Any) -> dict[str, Any]:
