@@ -235,7 +235,7 @@ def table_width() -> int | None:
 
 
 def color_names(text: str) -> str:
-    """Return `text`, lines of names and what they stand for in two columns, with the names in color.
+    """Return `text`, lines of names and descriptions in two columns, with the names in color.
 
     >>> color_names("tile      (5, 0)")
     '\\x1b[36mtile     \\x1b[0m (5, 0)'
@@ -411,7 +411,7 @@ def shorten(text: str, most: int = 60) -> str:
 
 
 def check_input_path(text: str) -> None:
-    """Raise if `text` is the path of a file or directory of tensors, by how it ends, and there is none.
+    """Raise if `text` looks like the path of a file or directory of tensors, by its ending, and there is none.
 
     >>> check_input_path("4x60x90")
     """

@@ -298,7 +298,7 @@ def format_rounding(rounding: Mapping[str, Rounding]) -> list[str]:
 
 
 def describe_amounts(report: ConversionReport, converted: str, skipped: str = "") -> str:
-    """Return what was `converted` and `skipped`, how many bytes that were, and how long it took."""
+    """Return a line on what was `converted` and `skipped`, with the bytes and the time."""
     reused = f", {report.reused} already done" if report.reused else ""
     read, written = format_bytes(report.bytes_in), format_bytes(report.bytes_out)
     rate = f", {format_bytes(int(report.bytes_in / report.seconds))}/s" if report.seconds and report.bytes_in else ""

@@ -163,7 +163,7 @@ def command(
 
 
 def _describe(subject: object, assumed: dict[str, str]) -> Answer:
-    """Return what a tensor or a layout is as a whole: the facts of its picture."""
+    """Return a tensor or a layout as a whole: the facts of its picture."""
     from ..memory import MemoryConfig
     from ..notation import ParsedText
     from ..views import Fact, Scene, scene_of

@@ -122,7 +122,7 @@ def _call(method: str, params: Any, write: bool) -> dict[str, Any]:
 
 
 def _list_verbs(write: bool) -> Iterator[Verb]:
-    """Yield the verbs that are tools, and installed; those that can only write, if that is allowed."""
+    """Yield the installed verbs that are tools; verbs that only write are included if that is allowed."""
     context = click.Context(program)
     for name in program.list_commands(context):
         try:
@@ -211,7 +211,7 @@ def _call_tool(name: Any, arguments: Any, write: bool) -> dict[str, Any]:
 
 
 def _spell_words(tool: Verb, arguments: Mapping[str, Any], write: bool) -> list[str]:
-    """Return the arguments of a tool as words of the command line; raise `UsageError` for those that it does not take.
+    """Return the arguments of a tool as words of the command line; raise `UsageError` for unknown ones.
 
     Nothing that writes is spelled unless `write` allows it.
     """

@@ -393,7 +393,7 @@ class Checkpoint:
 
     @property
     def sources(self) -> list[str]:
-        """The names of all stored tensors; those that are cut into several weights count once."""
+        """The names of all stored tensors; a tensor that is cut into several weights counts once."""
         # one without elements has no source
         names = [name for own, tensor in self.tensors.items() for name in tensor.sources or [own]]
         return list(dict.fromkeys([*names, *self.unread]))
@@ -549,7 +549,7 @@ class WeightCache:
         )
 
     def _describe_family(self) -> Iterator[str]:
-        """Yield a note if the files of the family are not held to those that the original writes."""
+        """Yield a note if the files of the family were never compared with the original's files."""
         if self.run.family.recorded is False:
             yield (
                 f"family {self.run.family.name} follows the source of the original; it was not compared with a cache"
@@ -754,7 +754,7 @@ def _have_same_bytes(a: StoredTensor, b: StoredTensor) -> bool:
 
 
 def read_config(source: FilePath) -> Mapping[str, Any] | None:
-    """Return the config.json of a checkpoint, or the one that is given; None if there is none.
+    """Return the config.json of a checkpoint, or the file itself if `source` is one; None if there is none.
 
     Behind a URL, it is the one beside the tensors.
     """

@@ -117,7 +117,7 @@ class Panel:
         return self._read(self.tensor.read, start, stop)
 
     def steps(self, start: int, stop: int) -> Array | None:
-        """Return how far the values of some rows may be from what they were rounded from; None for not at all."""
+        """Return the steps of the values of some rows, which bound their rounding errors; None if they are exact."""
         has_blocks = self.tensor.format is not None and self.tensor.format.has_blocks
         return self._read(self.tensor.step_sizes, start, stop) if has_blocks else None
 
@@ -280,7 +280,7 @@ def find_runs(wanted: Lines, sources: Sequence[Lines]) -> list[LineRun] | None:
 def _runs_at(
     wanted: Lines, at: int, sources: Sequence[Lines], indices: list[LineIndex], before: list[LineRun]
 ) -> Iterator[LineRun]:
-    """Yield the runs that may begin at a line; those that go on with earlier ones first."""
+    """Yield the runs that may begin at a line; continuations of earlier runs come first."""
 
     def starts(k: int, line: int) -> list[int]:
         steps = None if wanted.steps is None else wanted.steps[line]
@@ -415,7 +415,7 @@ class Wanted:
         return pairs
 
     def express(self, axis: int, sources: Sequence[tuple[Panel, int, Lines]]) -> str | None:
-        """Return the expression that makes the panel of the lines of others; None if there is none.
+        """Return the expression that makes the panel from the lines of others; None if there is none.
 
         Args:
             axis: the axis of the panel whose lines are looked for.

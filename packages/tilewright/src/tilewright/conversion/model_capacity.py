@@ -142,7 +142,7 @@ class Capacity(Drawable):
         return {"block": self.blocks, "user": self.users, "row": ceil_div(self.context, 32)}
 
     def used(self, **numbers: int) -> int:
-        """Return the bytes of each bank that are used, with other `numbers` than those that were asked for, if any."""
+        """Return the used bytes of each bank, with other `numbers` than the requested ones if given."""
         asked = self.numbers | numbers
         return sum([demand.bytes_per_bank(asked) for demand in self.demands])
 
@@ -255,7 +255,7 @@ class Capacity(Drawable):
         return allocator, names
 
     def changes(self) -> Iterator[str]:
-        """Yield changes with which what was asked would fit, each computed: formats, users, context, the next machine.
+        """Yield changes with which the request would fit, each computed: formats, users, context, the next machine.
 
         >>> spec = TensorSpec((1, 8, 64, 128), "bfloat16", "tile", chip="n150")
         >>> next(capacity([], "N150", cache=spec, cache_count=64, blocks=2000).changes())
@@ -621,7 +621,7 @@ def _estimate_weights(
 def _share_tokens(
     name: str, machine: Machine, sizes: ModelSizes, context: int | None, tokens: int | None
 ) -> tuple[int, int]:
-    """Return the tokens that one user may take, and those that all users of a replica share."""
+    """Return the tokens of one user, and the tokens that all users of a replica share."""
     devices = prod(machine.mesh)
     usual = (
         number
@@ -635,7 +635,7 @@ def _share_tokens(
 
 
 def _caches(sizes: ModelSizes, machine: Machine, block_size: int, dtype: str) -> Iterator[Demand]:
-    """Yield what the layers keep of the tokens of users, on each device of a replica."""
+    """Yield the caches and states that the layers keep for users, on each device of a replica."""
     devices = prod(machine.mesh)
     for layers in sizes.cache_layers():
         copies = devices // layers.heads if layers.heads else 1

@@ -242,7 +242,7 @@ def order_with_strides(source: str, shape: tuple[int, ...], modes: Modes) -> Ass
 
 
 def _by_stride(modes: Modes) -> list[int]:
-    """Return the positions of modes, that with the largest stride first."""
+    """Return the positions of modes by their strides, the largest first."""
     return sorted(range(len(modes)), key=lambda k: -modes[k][1])
 
 

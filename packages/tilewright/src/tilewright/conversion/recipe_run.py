@@ -307,7 +307,7 @@ class RecipeRun:
         return {key: self.weight(key) for key in keys if self.has_weight(key)}
 
     def outputs(self, layers: Sequence[int] | None = None) -> Iterator[RecipeOutput]:
-        """Yield the files of the cache; `layers` limits those that belong to a layer."""
+        """Yield the files of the cache; `layers` restricts the files of layers."""
         self._check_layers()
         for table in self.recipe.outputs(self.family):
             if not self.evaluate(table.when):

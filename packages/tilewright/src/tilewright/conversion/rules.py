@@ -635,7 +635,7 @@ class OutputTensor:
 
 
 def list_outputs(tensors: Mapping[str, StoredTensor], rules: Rules) -> Iterator[OutputTensor]:
-    """Yield the tensors that the rules make of `tensors`: each of them, and those that lines with a `value` add.
+    """Yield the tensors that the rules make of `tensors`: the tensors themselves, and new ones of lines with a `value`.
 
     Tensors that new ones are made from are left out, unless a line has `skip = false`.
 

@@ -171,7 +171,7 @@ _KINDS: dict[int, _Kind] = {
 
 
 def read_onnx(file: SourceFile) -> Content:
-    """Return the initialisers of the ONNX model in a `file`, and those that are texts, which are left out.
+    """Return the initialisers of the ONNX model in a `file`, and separately the texts among them, which are left out.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -574,7 +574,7 @@ def _read_shard(index: SourceFile, follow_symlinks: bool, home: str) -> TensorFi
 
 
 def _read_directory(folder: Path, follow_symlinks: bool) -> TensorFile:
-    """Return the tensors of a directory; files of tensors beside those that were chosen are named in its notes."""
+    """Return the tensors of a directory; its notes name the files of tensors that were not chosen."""
     result = _read_chosen_files(folder, follow_symlinks)
     used = {os.path.realpath(path) for path in result.files}  # links of a hub point elsewhere
     beside = [path for path in sorted(folder.iterdir()) if path.name.endswith(SUFFIXES) and path.is_file()]

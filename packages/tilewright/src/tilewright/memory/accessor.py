@@ -89,7 +89,7 @@ class AccessorArguments(Drawable):
 
     @cached_property
     def _parts(self) -> dict[str, Words | None]:
-        """The words by what they state; None if they are not known."""
+        """The words by the name of their part; None if they are not known."""
         return dict(_read_parts(self.words, 0, self.runtime_words))
 
     def _part(self, name: str) -> Words:
@@ -272,7 +272,7 @@ class AccessorArguments(Drawable):
         return _MEANINGS.get(name, f"{name.partition('_')[0]}, pages of dimension {k}")
 
     def explain(self) -> str:
-        """Return a table of the words with their meanings, and what they do not state.
+        """Return a table of the words with their meanings, and the facts that they leave open.
 
         >>> print(parse_accessor([3, 2048, 1, 2, 12, 2, 16777216]).explain())
         TensorAccessor: 12 pages of 2048 bytes, sharded in DRAM, shards of 2 pages
@@ -380,7 +380,7 @@ def _is_late(config: int, name: str) -> bool:
 
 
 def _read_parts(words: Sequence[int], offset: int, late: Sequence[int] | None) -> Iterator[tuple[str, Words | None]]:
-    """Yield the parts of the words from `offset` on by name; None for those that are left to run time and not given."""
+    """Yield the parts of the words from `offset` on by name; None for run-time parts that are not given."""
     at, counts = {False: offset, True: 0}, {"config": 1, "page_size": 1, "rank": 1, "banks": 1}
     names, config = ["config", "page_size"], 0
     for name in names:

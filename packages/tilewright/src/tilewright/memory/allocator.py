@@ -731,7 +731,7 @@ class _Known:
 def _allocate_tensor(
     spec: TensorSpec | None, violations: list[Violation], allocator: Allocator, name: str, known: _Known
 ) -> FitTensor:
-    """Return how a tensor fits beside those that are allocated already."""
+    """Return how a tensor fits beside the allocated ones."""
     if spec is None or violations:
         return FitTensor(spec, 0, 0, 0, None, tuple(violations), name=name)
     allocation: Allocation | None = None

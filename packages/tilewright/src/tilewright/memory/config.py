@@ -22,7 +22,7 @@ _AnyMember = TypeVar("_AnyMember")
 
 
 def _describe_missing(cls: Any, name: object) -> str:
-    """Return that an enumeration has no member of a name, and which are nearest."""
+    """Return the message for a missing member of an enumeration, with the nearest one."""
     members = list(cls.__members__)
     spelled = canonical_word(str(name)).upper()
     parts = [member for member in sorted(members, key=len, reverse=True) if member in spelled or spelled in member]

@@ -212,7 +212,7 @@ class TensorSpec(PageGeometry, Drawable):
         shape: Iterable[int] | None = None,
         row_width: int | None = None,
     ) -> TensorSpec:
-        """Return a spec whose accessor has these `arguments`, given what their words leave open.
+        """Return a spec whose accessor has these `arguments`, given the facts that the words leave open.
 
         A sharded tensor has the shape that the words give its pages, which may have fewer dimensions than the tensor
         that they were made for; every page is in the same place.

@@ -133,7 +133,7 @@ class ErrorReport:
 
 
 def explain_error(text: str) -> ErrorReport:
-    """Return what the errors of ttnn and tt-metal in a `text` mean, by how much each fails, and what would help.
+    """Return the errors of ttnn and tt-metal in a `text`: their meaning, by how much each fails, and remedies.
 
     The text is a message, a traceback or a log, with all that tools put around it. A text without such an error
     raises a `FileFormatError`, which lists the supported forms.
@@ -235,7 +235,7 @@ def _search(families: Sequence[Family], text: str, start: int = 0, end: int | No
 
 
 def _find_known(joined: str) -> list[_Found]:
-    """Return the messages of known families, without those inside others: the longest that begins first is meant."""
+    """Return the messages of known families, without messages inside others: the first and longest one counts."""
     known: list[_Found] = []
     bare = [found for found in _search(load_families("conditions"), joined) if found.match["_file"]]
     matches = [*_search(load_families(), joined), *bare]
