@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from math import isqrt
-
 
 def ceil_div(a: int, b: int) -> int:
     """Return `a` / `b` rounded up.
@@ -22,13 +20,3 @@ def round_up(a: int, b: int) -> int:
     128
     """
     return ceil_div(a, b) * b
-
-
-def divisors(number: int) -> list[int]:
-    """Return all divisors of a number.
-
-    >>> divisors(12)
-    [1, 2, 3, 4, 6, 12]
-    """
-    low = [k for k in range(1, isqrt(number) + 1) if number % k == 0]
-    return sorted({*low, *[number // k for k in low]})

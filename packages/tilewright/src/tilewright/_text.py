@@ -16,6 +16,8 @@ _ELISION = ".."
 _MAX_PLAIN = 999999.5  # numbers from here on are written with an exponent
 _MIN_NAME = 24  # columns of names, however narrow the terminal
 
+NUMBER_IN_NAME = re.compile(r"(?<=\.)\d+(?=\.)")  # of a layer or an expert, in the name of a tensor
+
 
 def count_of(number: int, noun: str) -> str:
     """Return a counted noun.

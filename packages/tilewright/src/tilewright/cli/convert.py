@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .._text import count_of, format_bytes, format_table, spell_extents
+from .._text import NUMBER_IN_NAME, count_of, format_bytes, format_table, spell_extents
 from ..errors import UnreachableError
 from .console import Answer, CommandError, Console, ExitCode, Progress, table_width
 from .options import SIZE, SpecOptions, group_options, spec_options
@@ -253,7 +253,7 @@ def _format_plan(plan: ConversionPlan, seconds: float, every: bool) -> str:
     def describe(item: ConversionItem) -> tuple[str, ...]:
         return item.name, f"{item.source.kind} {spell_extents(item.source_shape, 'scalar')}", _describe_target(item)
 
-    rows = list_items(plan, describe, r"(?<=\.)\d+(?=\.)", "tensor", every)
+    rows = list_items(plan, describe, NUMBER_IN_NAME.pattern, "tensor", every)
     lines = [f"{count_of(len(plan.items), 'tensor')} to {plan.out} ({plan.to})"]
     lines += format_table(rows, table_width(), right=[3, 4], indent="  ")
     waste = plan.padding_bytes / max(1, plan.bytes_out)

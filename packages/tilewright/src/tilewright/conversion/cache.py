@@ -25,7 +25,7 @@ from .. import files
 from .._files import as_path
 from .._integers import ceil_div
 from .._json import expect_integers, expect_string
-from .._text import canonical_word, count_of, list_some, suggest
+from .._text import NUMBER_IN_NAME, canonical_word, count_of, list_some, suggest
 from ..copying import Assembly, count_elements
 from ..errors import FileFormatError, FormatError, LayoutError
 from ..files import (
@@ -56,7 +56,6 @@ if TYPE_CHECKING:
 
 # The tensors and config fields of a checkpoint that its cache does not use: named with the reason, or refused.
 
-_NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
 _LAYER = re.compile(r"model\.layers\.(\d+)\.")
 _BEYOND = "model.layers"  # the pattern of layers that the model does not have
 _EXPERT = re.compile(r".*\bexperts\.(\d+)\.")
@@ -183,12 +182,12 @@ def _classify(
     if layer is not None and layers is not None and int(layer[1]) >= layers:
         return _BEYOND, f"config.json says that the model has {count_of(layers, 'layer')}"
     if expert is not None and experts and int(expert[1]) >= experts:
-        return _NUMBER.sub("*", name), f"config.json says that a layer has {experts} experts"
+        return NUMBER_IN_NAME.sub("*", name), f"config.json says that a layer has {experts} experts"
     for pattern, reason in (*unused.items(), *_IGNORED):
         if (match := re.search(pattern, name)) is not None:
-            return _NUMBER.sub("*", f"{name[: match.end()]}*" if match[0].endswith(".") else name), reason
+            return NUMBER_IN_NAME.sub("*", f"{name[: match.end()]}*" if match[0].endswith(".") else name), reason
     return (
-        _NUMBER.sub("*", name),
+        NUMBER_IN_NAME.sub("*", name),
         f"family {family} has no weight that is made from it; if the model computes with it, the results differ",
     )
 
@@ -257,8 +256,8 @@ def _describe_optional(config: Mapping[str, Any], tensors: Collection[str], requ
             continue
         unless = " unless config.json says attention_bias = true" if model_type in announced else ""
         yield (
-            f"used: {_NUMBER.sub('*', tensor)} and the like, since the checkpoint has them; transformers leaves them"
-            f" out of a model of type {model_type}{unless}, so tt_transformers would compute without them"
+            f"used: {NUMBER_IN_NAME.sub('*', tensor)} and the like, since the checkpoint has them; transformers leaves"
+            f" them out of a model of type {model_type}{unless}, so tt_transformers would compute without them"
         )
 
 

@@ -17,7 +17,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from .._integers import divisors
 from .._text import format_extents, name_axis
 from ..copying import Assembly
 from ..files import QuantizedTensor
@@ -25,12 +24,11 @@ from ..formats import Format, format_of, scalar_format_of
 from ..layout import Box
 from ..memory import from_bytes, to_bytes
 from .comparison import FORMAT_PRECISION, Comparison
+from .line_search import divisors
 from .matching import match
 from .orders import TILE, Values, find_moved_rows, find_order
 from .signatures import Signature, sign_tensor
-from .tensor_diff import ComparedTensor, collect_tensors, diff
-
-Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+from .tensor_diff import Array, ComparedTensor, collect_tensors, diff
 
 _NARROW = ("bfloat16", "float16", "float8_e4m3", "float8_e5m2")
 _DIGITS = (0, 1, 2, 3, 4, 6)  # of constants and factors that people choose

@@ -11,13 +11,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
-from math import prod
+from math import isqrt, prod
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._integers import divisors
 from ..copying import Assembly
 from ..files import StoredTensor
 from ..formats import Format, cast
@@ -25,9 +24,8 @@ from ..layout import Box
 from .recipe import parse_signature
 from .rules import evaluate
 from .source import stored_assembly
-from .tensor_diff import ComparedTensor, row_major_slabs
+from .tensor_diff import Array, ComparedTensor, row_major_slabs
 
-Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 Flags: TypeAlias = "NDArray[np.bool_]"
 
 HELPERS = {
@@ -312,6 +310,16 @@ def _runs_at(
 
 
 # Expressions of runs.
+
+
+def divisors(number: int) -> list[int]:
+    """Return all divisors of a number.
+
+    >>> divisors(12)
+    [1, 2, 3, 4, 6, 12]
+    """
+    low = [k for k in range(1, isqrt(number) + 1) if number % k == 0]
+    return sorted({*low, *[number // k for k in low]})
 
 
 def _spell_source(run: LineRun, text: str, extent: int) -> str:

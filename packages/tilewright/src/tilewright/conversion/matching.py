@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from .._text import count_of, list_some
+from .._text import NUMBER_IN_NAME, count_of, list_some
 from ..copying import Assembly
 from ..files import FilePath, StoredTensor, open_tensors, store_arrays
 from ..formats import Format, cast, scalar_format_of
@@ -30,13 +30,12 @@ from ..memory import Mesh, TensorSpec, from_bytes, to_bytes
 from .cache_folder import suits_any_mesh
 from .line_search import Lines, Panel, Wanted, assemble, sample_lines
 from .orders import Values, find_order
-from .signatures import Array, sign_tensor
+from .signatures import sign_tensor
 from .source import AssembledSource, is_plain, stored_shape
-from .tensor_diff import ComparedTensor, collect_tensors, row_major_slabs
+from .tensor_diff import Array, ComparedTensor, collect_tensors, row_major_slabs
 
 Others: TypeAlias = "Mapping[str, tuple[str, ...]]"
 
-_NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
 _SLAB = 1 << 22  # elements in memory at a time
 _MAX_NEAR = 1 << 10  # panels that are tried directly
 _MAX_TRIED = 1 << 18  # pairs of panels in formats that round, where names do not help
@@ -518,7 +517,7 @@ def _shape(text: str, shape: Sequence[int], wanted: Sequence[int]) -> str:
 
 def _group(name: str) -> str:
     """Return the number of the layer in a name as text; empty if there is none."""
-    number = _NUMBER.search(name)
+    number = NUMBER_IN_NAME.search(name)
     return "" if number is None else number[0]
 
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from .._files import as_path
 from .._integers import ceil_div
-from .._text import count_of, list_some
+from .._text import NUMBER_IN_NAME, count_of, list_some
 from ..errors import FileFormatError, FormatError, TilewrightError
 from ..files import FilePath, open_tensors, read_tensorbin_tensor
 from ..memory import Mesh, TensorSpec, interleaved, width_sharded
@@ -165,7 +165,6 @@ _HOLES = {"slice": (1, 2), "pad": (1,), "paired": (1,), "halved": (1,), "interle
     "rows_of": (1,), "rest": (1,), "range": (0,), "reshape": tuple(range(1, 9)), "item": (1,)
 }  # fmt: skip
 _NAME_NUMBER = re.compile(r"(?<![A-Za-z0-9])\d+(?![A-Za-z0-9])")
-_DOTTED = re.compile(r"(?<=\.)\d+(?=\.)")
 _PLACE = "number_{}"
 
 
@@ -272,9 +271,9 @@ class _Example:
 
     def _describe(self, name: str, text: str, stored: tuple[str, str, str, str], equal: Sequence[str]) -> ExampleFile:
         """Return a file by its name, its expression, its dtype, layout, memory and mesh, and its `equal` sources."""
-        layer = _DOTTED.search(name)
+        layer = NUMBER_IN_NAME.search(name)
         if layer is not None:
-            name = _DOTTED.sub("{layer}", name, count=1)
+            name = NUMBER_IN_NAME.sub("{layer}", name, count=1)
             text = re.sub(rf"(tensor\('[^'0-9]*\.){layer[0]}(?=\.)", r"\1{layer}", text)
             equal = [re.sub(rf"(?<=\.){layer[0]}(?=\.)", "{layer}", line) for line in equal]
         named = tuple([int(number) for number in _NAME_NUMBER.findall(name)])

@@ -18,7 +18,7 @@ from .. import memory as placements
 from .._files import as_path
 from .._integers import ceil_div, round_up
 from .._json import parse_toml
-from .._text import count_of, suggest
+from .._text import NUMBER_IN_NAME, count_of, suggest
 from ..copying import Assembly, join
 from ..errors import FileFormatError, FormatError, LayoutError, MemoryConfigError, TilewrightError
 from ..files import StoredTensor, dtype_code
@@ -314,7 +314,6 @@ def _bind(target: ast.AST, value: Any) -> dict[str, Any]:
 
 
 _MAX_BYTES = 1 << 20
-_NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")  # of a layer or an expert, in the name of a tensor
 SHARD_KINDS = ("height", "width", "block", "nd", "dims")
 _TYPES: dict[str, tuple[type, str]] = {
     **dict.fromkeys(("transpose_tile", "skip", "like_ttnn"), (bool, "true or false")),
@@ -706,7 +705,7 @@ def _functions_of(tensors: Mapping[str, StoredTensor]) -> dict[str, Callable[...
     def numbers(pattern: str) -> list[int]:
         if not numbers_of:
             for name in tensors:
-                for match in _NUMBER.finditer(name):
+                for match in NUMBER_IN_NAME.finditer(name):
                     numbers_of.setdefault(f"{name[: match.start()]}*{name[match.end() :]}", set()).add(int(match[0]))
         return sorted(numbers_of.get(pattern, ()))
 

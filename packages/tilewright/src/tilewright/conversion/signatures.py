@@ -9,15 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeAlias
 
 import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from .tensor_diff import ComparedTensor, row_major_slabs
-
-Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+from .tensor_diff import Array, ComparedTensor, row_major_slabs
 
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 _SEED = 20
