@@ -110,7 +110,7 @@ def command(
         return _answer_capacity(tensors[0], machine, solve, explain, question)
     refuse_options([*question, "solve", "explain"], "without --for, such as --for N300")
     reserved = (list(cb), l1_small, trace_region or 0)
-    from ..conversion import common_mesh, fit_device, mark_weights
+    from ..conversion import fit_device, mark_weights
 
     if not any(map(names_file, tensors)):
         refuse_options(["follow_links"], "without a file")
@@ -120,7 +120,7 @@ def command(
         refuse_overridden([stated for _, stated in pairs])
     requested = [tensor for tensor, _ in pairs]
     placed = not typed & CHIP_OPTIONS and any("chip" in stated for _, stated in pairs)  # on the chip of a file
-    report = fit_device(requested, common_mesh(requested), None if placed else options.build_chip(), *reserved)
+    report = fit_device(requested, None if placed else options.build_chip(), *reserved)
     report = mark_weights(report, tensors)
     assumed: dict[str, str] = {}
     both = zip([tensor.spec for tensor in report.tensors], [stated for _, stated in pairs], strict=True)

@@ -138,7 +138,7 @@ class ModelSizes:
         }
 
     def uncounted_layers(self) -> Iterator[str]:
-        """Yield a remark on each kind of layers that keep something else than attention does."""
+        """Yield a remark on each kind of layer without attention, whose state is not counted."""
         for kind, layers in self.layer_kinds().items():
             if "attention" not in kind:
                 yield f"{count_of(layers, 'layer')} of kind {kind[:40]!r}: what they keep of users is not counted"
