@@ -16,6 +16,8 @@ _ELISION = ".."
 _MAX_PLAIN = 999999.5  # numbers from here on are written with an exponent
 _MIN_NAME = 24  # columns of names, however narrow the terminal
 
+NUMBER_IN_NAME = re.compile(r"(?<=\.)\d+(?=\.)")  # of a layer or an expert, in the name of a tensor
+
 
 def count_of(number: int, noun: str) -> str:
     """Return a counted noun.
@@ -464,3 +466,13 @@ class TextCursor:
         rest = self.text[start : start + _SHOWN]
         got = repr(rest) if rest else "the end of the text"
         raise FileFormatError(f"{self.name}: expected {expected} at character {start + 1}, got {got}")
+
+
+def name_axis(axis: int, rank: int) -> str:
+    """Return the name of an `axis` of a tensor with `rank` dimensions.
+
+    >>> name_axis(0, 1), name_axis(0, 2), name_axis(2, 3), name_axis(0, 3)
+    ('elements', 'rows', 'columns', 'dimension 0')
+    """
+    names = {rank - 2: "rows", rank - 1: "columns" if rank > 1 else "elements"}
+    return names.get(axis, f"dimension {axis}")

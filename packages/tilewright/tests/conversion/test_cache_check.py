@@ -357,7 +357,7 @@ def test_values_that_are_not_finite_are_counted(tmp_path):
     assert all(note.endswith("in the sample that was compared") for note in sampled)
     assert len(sampled) == 3
     alone = [note for note in tw.check_cache(out).notes if "NaN" in note]
-    assert sorted(alone) == [f"{note}, as the manifest says" for note in expected]
+    assert sorted(alone) == [f"{note}, by the manifest" for note in expected]
     said = invoke("prepare", "--check", "--full", str(out), str(model))
     assert said.exit_code == 0
     assert f"note: {expected[1]}" in said.output
@@ -374,4 +374,4 @@ def test_values_out_of_range_are_of_the_format_that_is_too_small(tmp_path):
     wanted = [f"{said} float16, bfloat16 or bfloat4_b"]
     assert [*made.notes] == [*tw.check_cache(tmp_path / "out", model, full=True).notes] == wanted
     alone = tw.check_cache(tmp_path / "out")
-    assert (alone.problems, [*alone.notes]) == ((), [f"{wanted[0]}, as the manifest says"])
+    assert (alone.problems, [*alone.notes]) == ((), [f"{wanted[0]}, by the manifest"])

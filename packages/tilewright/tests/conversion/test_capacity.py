@@ -313,7 +313,7 @@ def test_what_is_not_used_is_refused():
     for more in ({"users": 8}, {"context": 4}, {"optimizations": "accuracy"}, {"kv_dtype": "bfloat8_b"}):
         with pytest.raises(tw.FormatError, match="specs have no users, context or formats"):
             capacity([weight], "N150", **more)
-    with pytest.raises(tw.FormatError, match="the optimizations are what is looked for"):
+    with pytest.raises(tw.FormatError, match="solving for the precision chooses the optimizations"):
         solve_precision(LLAMA, "N150", optimizations="accuracy")
 
 

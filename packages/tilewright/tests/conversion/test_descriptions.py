@@ -94,7 +94,7 @@ def test_two_kinds_are_not_compared(other):
 
 @pytest.mark.parametrize("thing", [ttnn.Shape([2, 3]), SHARDED, tw.row_major(2, 3), ttl.create_shape(4, 3)])
 def test_what_holds_nothing_does_not_fit_or_miss(thing):
-    with pytest.raises(tw.MemoryConfigError, match="does not say what is stored; create a TensorSpec"):
+    with pytest.raises(tw.MemoryConfigError, match="does not state how it is stored; create a TensorSpec"):
         tw.fit(thing, "wormhole_n150")
 
 

@@ -27,8 +27,8 @@ def command(files: tuple[str, ...]) -> Answer:
     """
     from ..checks import check_file
 
-    checked = [each for file in files for each in check_file(file)]
-    wrong = [each for each in checked if each.problem is not None]
+    checked = [text for file in files for text in check_file(file)]
+    wrong = [text for text in checked if text.problem is not None]
     counted = f"{count_of(len(checked), 'text')} in {count_of(len(files), 'file')}"
     last = f"{count_of(len(wrong), 'problem')} in {counted}" if wrong else f"good: {counted}"
     lines = [*map(str, wrong), click.style(last, fg="red" if wrong else "green", bold=True)]

@@ -235,7 +235,7 @@ def table_width() -> int | None:
 
 
 def color_names(text: str) -> str:
-    """Return `text`, lines of names and what they stand for in two columns, with the names in color.
+    """Return `text`, lines of names and descriptions in two columns, with the names in color.
 
     >>> color_names("tile      (5, 0)")
     '\\x1b[36mtile     \\x1b[0m (5, 0)'
@@ -263,10 +263,10 @@ def _wrap_line(line: str, width: int) -> str:
 
 
 class Waiting:
-    """Says on a terminal what a command works on, and for how long, after two seconds without other progress.
+    """Prints on a terminal which command works and for how long, after two seconds without other progress.
 
     Args:
-        text: the verb and what it works on.
+        text: the verb and its arguments.
 
     >>> with Waiting("match a.safetensors b.safetensors"):
     ...     pass
@@ -309,7 +309,7 @@ class Waiting:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
-_QUIET_SECONDS = 2.0  # before a command says what it works on
+_QUIET_SECONDS = 2.0  # before the line of a command appears
 _LINE_SECONDS = 5.0  # between plain lines
 _REDRAW_SECONDS = 0.1
 
@@ -411,7 +411,7 @@ def shorten(text: str, most: int = 60) -> str:
 
 
 def check_input_path(text: str) -> None:
-    """Raise if `text` is the path of a file or directory of tensors, by how it ends, and there is none.
+    """Raise if `text` looks like the path of a file or directory of tensors, by its ending, and there is none.
 
     >>> check_input_path("4x60x90")
     """

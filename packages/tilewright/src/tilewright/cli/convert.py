@@ -12,15 +12,15 @@ from dataclasses import dataclass, fields
 from functools import reduce
 from importlib import import_module
 from operator import add
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from .._text import count_of, format_bytes, format_table, spell_extents
+from .._text import NUMBER_IN_NAME, count_of, format_bytes, format_table, spell_extents
 from ..errors import UnreachableError
 from .console import Answer, CommandError, Console, ExitCode, Progress, table_width
-from .options import SIZE, ParamType, SpecOptions, group_options, spec_options
-from .program import follow_links_option, refuse_options, verb
+from .options import SIZE, SpecOptions, group_options, spec_options
+from .program import follow_links_option, refuse_options, reject_options, verb
 
 if TYPE_CHECKING:
     from ..conversion import ConversionItem, ConversionPlan, ConversionReport, ProgressEvent, Rounding
@@ -122,6 +122,7 @@ def command(
     *sources, out = paths
     if not sources:
         raise click.UsageError(f"no source given: {out} is the output; name at least one source before it")
+    reject_options(["alignment"], "is not for files, which are padded to their tiles and shards only")
     settings = _typed_settings(ctx, options, to)
     settings |= {"transpose": transpose or None, "like_ttnn": like_ttnn or None, "pad_value": pad_value}
     plan = plan_conversion(sources, out, to, rules, follow_links, **settings)
@@ -144,7 +145,7 @@ def _adapt_option_to_files(option: click.Parameter) -> click.Parameter:
     changes: dict[str, Any] = {
         "dtype": {"default": None, "show_default": False, "help": "Number format. [the source's]"},
         "layout": {"help": "Pages: rows, or tiles. [tile]"},
-        "alignment": {"hidden": True, "expose_value": True, "type": _UnsupportedOption()},
+        "alignment": {"hidden": True},
     }
     if option.name not in changes:
         return option
@@ -152,16 +153,6 @@ def _adapt_option_to_files(option: click.Parameter) -> click.Parameter:
     for name, value in changes[option.name].items():
         setattr(own, name, value)
     return own
-
-
-class _UnsupportedOption(ParamType):
-    """The type of a shared option that this verb rejects."""
-
-    name = "nothing"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> NoReturn:
-        """Refuse the value."""
-        self.fail("converted files are padded to their tiles and shards only; remove this option", param, ctx)
 
 
 command.params = [_adapt_option_to_files(option) for option in command.params]
@@ -172,7 +163,7 @@ def _typed_settings(ctx: click.Context, options: SpecOptions, to: str | None) ->
     default = click.core.ParameterSource.DEFAULT
     typed = {field.name for field in fields(SpecOptions) if ctx.get_parameter_source(field.name) is not default}
     settings: dict[str, Any] = {name: getattr(options, name) for name in typed - {"chip", "dispatch", "harvested"}}
-    # a chip that nobody asked for is not written into manifests, unless something depends on it
+    # the default chip is not written into manifests, unless something depends on it
     on_a_chip = typed & {"chip", "dispatch", "harvested", "shard", "buffer"} or to == "banks"
     return {**settings, "chip": options.build_chip() if on_a_chip else None}
 
@@ -238,7 +229,7 @@ def _report_progress(event: ProgressEvent, bar: Progress, console: Console) -> N
 def list_items(
     plan: ConversionPlan, describe: Callable[[ConversionItem], tuple[str, ...]], number: str, noun: str, every: bool
 ) -> list[tuple[str, ...]]:
-    """Return rows of a table of a plan: what `describe` says, a name and facts, and the count and bytes of like items.
+    """Return rows of a table of a plan: the name and facts from `describe`, and the count and bytes of like items.
 
     Like are items with the same facts, and the same name but for what matches the pattern `number`, unless `every` one
     has a row.
@@ -262,7 +253,7 @@ def _format_plan(plan: ConversionPlan, seconds: float, every: bool) -> str:
     def describe(item: ConversionItem) -> tuple[str, ...]:
         return item.name, f"{item.source.kind} {spell_extents(item.source_shape, 'scalar')}", _describe_target(item)
 
-    rows = list_items(plan, describe, r"(?<=\.)\d+(?=\.)", "tensor", every)
+    rows = list_items(plan, describe, NUMBER_IN_NAME.pattern, "tensor", every)
     lines = [f"{count_of(len(plan.items), 'tensor')} to {plan.out} ({plan.to})"]
     lines += format_table(rows, table_width(), right=[3, 4], indent="  ")
     waste = plan.padding_bytes / max(1, plan.bytes_out)
@@ -307,7 +298,7 @@ def format_rounding(rounding: Mapping[str, Rounding]) -> list[str]:
 
 
 def describe_amounts(report: ConversionReport, converted: str, skipped: str = "") -> str:
-    """Return what was `converted` and `skipped`, how many bytes that were, and how long it took."""
+    """Return a line on what was `converted` and `skipped`, with the bytes and the time."""
     reused = f", {report.reused} already done" if report.reused else ""
     read, written = format_bytes(report.bytes_in), format_bytes(report.bytes_out)
     rate = f", {format_bytes(int(report.bytes_in / report.seconds))}/s" if report.seconds and report.bytes_in else ""

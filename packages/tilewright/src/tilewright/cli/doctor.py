@@ -254,7 +254,7 @@ def installed_version(name: str) -> str | None:
 
 
 def package_versions() -> dict[str, str | None]:
-    """Return the versions of the packages that tilewright uses, None for those that are not installed.
+    """Return the versions of the packages that tilewright uses, None if one is not installed.
 
     >>> list(package_versions())[:2]
     ['numpy', 'ml_dtypes']
@@ -408,7 +408,7 @@ def _processor_name() -> str:
 
 
 def _memory_sizes() -> tuple[int | None, int | None]:
-    """Return the bytes of memory that this process may have, and those that are free now, where that is known."""
+    """Return the bytes of memory that this process may use, and the free bytes, where they are known."""
     try:
         lines = Path("/proc/meminfo").read_text(encoding="utf-8").splitlines()
         sizes = {line.partition(":")[0]: int(line.split()[1]) * 1024 for line in lines if len(line.split()) > 1}

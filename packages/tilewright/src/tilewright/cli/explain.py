@@ -102,7 +102,7 @@ def command(
     has_text = text_shape is not None or is_text(what)
     subject: Any = parse_subject(what, options, text_shape) if has_text else None  # a spec, or what has `explain`
     if subject is None and not names_file(what):
-        parse_shape(what)  # before the options: where there is nothing to explain, they do not matter
+        parse_shape(what)  # before the options, which do not matter if there is nothing to explain
     if getattr(subject, "notation", "") == "error":
         refuse_options([*PLACEMENT_OPTIONS, *FILE_OPTIONS, *_OF_ELEMENTS, "offset"], "on an error message")
         return Answer(subject.explain(), subject.value.to_json())
@@ -168,7 +168,7 @@ def command(
 
 
 def _describe(subject: object, assumed: dict[str, str]) -> Answer:
-    """Return what a tensor or a layout is as a whole: the facts of its picture."""
+    """Return a tensor or a layout as a whole: the facts of its picture."""
     from ..memory import MemoryConfig
     from ..notation import ParsedText
     from ..views import Fact, Scene, scene_of

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .._lazy import late_function
 from .._text import format_table
 from .console import Answer, CommandError, ExitCode, check_input_path, shorten, table_width, wrap_lines
 from .options import (
@@ -32,11 +33,12 @@ from .show import picture_text
 from .subjects import TEXT, is_text, names_file, parse_subject, read_text
 
 if TYPE_CHECKING:
-    from ..conversion import Capacity, DeviceTensor
+    from ..conversion import DeviceTensor
     from ..files import PendingTensor, StoredTensor
     from ..memory import Fit
 
 
+scene_of = late_function("tilewright", "views", "scene_of")
 _model_option = option_in("Models")
 
 
@@ -92,8 +94,8 @@ def command(
     that a mesh of devices shares, each device holds its part.
 
     With --for, a model is counted as it is served: weights as prepare places them, KV cache, tables and the region for
-    traces, on each device of the machine. MODEL is a checkpoint, a GGUF file, or a config.json alone. What is not
-    counted, such as activations, is said.
+    traces, on each device of the machine. MODEL is a checkpoint, a GGUF file, or a config.json alone. The
+    answer lists what is not counted, such as activations.
     The exit status is 0 if everything fits, and 1 if it does not.
     """
     tensors = tuple([read_text(tensor) for tensor in tensors])
@@ -109,7 +111,7 @@ def command(
         return _answer_capacity(tensors[0], machine, solve, explain, question)
     refuse_options([*question, "solve", "explain"], "without --for, such as --for N300")
     reserved = (list(cb), l1_small, trace_region or 0)
-    from ..conversion import common_mesh, fit_device, mark_weights
+    from ..conversion import fit_device, mark_weights
 
     if not any(map(names_file, tensors)):
         refuse_options(["follow_links"], "without a file")
@@ -119,7 +121,7 @@ def command(
         refuse_overridden([stated for _, stated in pairs])
     requested = [tensor for tensor, _ in pairs]
     placed = not typed & CHIP_OPTIONS and any("chip" in stated for _, stated in pairs)  # on the chip of a file
-    report = fit_device(requested, common_mesh(requested), None if placed else options.build_chip(), *reserved)
+    report = fit_device(requested, None if placed else options.build_chip(), *reserved)
     report = mark_weights(report, tensors)
     assumed: dict[str, str] = {}
     both = zip([tensor.spec for tensor in report.tensors], [stated for _, stated in pairs], strict=True)
@@ -132,15 +134,15 @@ def command(
 def _answer_capacity(model: str, machine: str, solve: str | None, explain: bool, question: Mapping[str, Any]) -> Answer:
     """Return whether a model fits a machine, with the largest numbers, and with `explain` a picture and remedies.
 
-    `question` are the other arguments of `capacity`, and `solve` is what is to be as large, or as exact, as possible.
+    `question` are the other arguments of `capacity`, and `solve` names the number to maximise, or "precision".
     """
     from ..conversion import capacity, solve_precision
     from ..memory import format_steps
 
     lines: list[tuple[str, str]] = []
     if solve == "precision":
-        found, report = solve_precision(model, machine, **question)
-        lines.append(("precision", found if report.fits else "none that is known suffices"))
+        precision, report = solve_precision(model, machine, **question)
+        lines.append(("precision", precision if report.fits else "none that is known suffices"))
     else:
         report = capacity(model, machine, **question)
         report = report if solve is None else report.solve(solve)
@@ -151,16 +153,10 @@ def _answer_capacity(model: str, machine: str, solve: str | None, explain: bool,
     first = click.style(wrap_lines(verdict), fg="green" if report.fits else "red", bold=True)
 
     def text() -> str:
-        picture = ["", picture_text(_draw(report))] if explain else []
+        picture = ["", picture_text(scene_of(report))] if explain else []
         return "\n".join([first, rest, *([format_steps(lines)] if lines else []), *picture])
 
     return Answer(text, data, ExitCode.OK if report.fits else ExitCode.NO)
-
-
-def _draw(report: Capacity) -> Any:
-    from ..views import scene_of
-
-    return scene_of(report)
 
 
 def _answer_machines(model: str, question: Mapping[str, Any]) -> Answer:

@@ -3,17 +3,16 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import click
 
 from .._files import as_path
+from .._text import NUMBER_IN_NAME
 from .console import Answer, ExitCode, Progress, check_output_path, table_width, wrap_lines
 from .options import FILE, MACHINE
 from .program import refuse_options, verb
 
-_NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")  # that tells like tensors apart
 _MAX_LINES = 60
 
 
@@ -75,12 +74,12 @@ def _match(a: str, b: str, out: str | None) -> Answer:
     return _answer(str(report), not report.unmatched, report.to_json() | {"rules": out}, wrote)
 
 
-def _answer(said: str, is_good: bool, data: dict[str, Any], wrote: str) -> Answer:
+def _answer(report: str, is_good: bool, data: dict[str, Any], wrote: str) -> Answer:
     """Return an answer whose lines on like layers are printed as one."""
-    heading, *lines = said.split("\n")
+    heading, *lines = report.split("\n")
     like: dict[str, list[str]] = {}
     for line in lines:
-        like.setdefault(_NUMBER.sub("*", line), []).append(line)
+        like.setdefault(NUMBER_IN_NAME.sub("*", line), []).append(line)
     shown = [own[0] if len(own) == 1 else f"{line}  ({len(own)} tensors)" for line, own in like.items()]
     more = [f"... and {len(shown) - _MAX_LINES} more; --json lists all"] if len(shown) > _MAX_LINES else []
     first = click.style(heading, fg="green" if is_good else "red", bold=True)

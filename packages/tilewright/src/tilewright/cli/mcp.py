@@ -32,7 +32,7 @@ _CACHED = {"ttlMs": 3_600_000, "cacheScope": "private"}
 
 
 @verb("mcp", speaks=True)
-@click.option("--write", is_flag=True, help="Offer what writes files or runs programs, too.")
+@click.option("--write", is_flag=True, help="Also offer tools that write files or run programs.")
 def command(write: bool) -> None:
     """Serve the verbs as tools of the Model Context Protocol, on standard input and output, until the input ends.
 
@@ -74,7 +74,7 @@ def answer(line: bytes | str, write: bool = False) -> str | None:
     except FileFormatError as problem:
         return to_json({"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": str(problem)}})
     if isinstance(message, list) and message:
-        replies = [reply for each in message if (reply := _answer_one(each, write)) is not None]
+        replies = [reply for request in message if (reply := _answer_one(request, write)) is not None]
         return to_json(replies) if replies else None
     reply = _answer_one(message, write)
     return None if reply is None else to_json(reply)
@@ -122,7 +122,7 @@ def _call(method: str, params: Any, write: bool) -> dict[str, Any]:
 
 
 def _list_verbs(write: bool) -> Iterator[Verb]:
-    """Yield the verbs that are tools, and installed; those that can only write, if that is allowed."""
+    """Yield the installed verbs that are tools; verbs that only write are included if that is allowed."""
     context = click.Context(program)
     for name in program.list_commands(context):
         try:
@@ -140,11 +140,11 @@ def describe_tool(tool: Verb, write: bool = False) -> dict[str, Any]:
     >>> describe_tool(command)["inputSchema"]["properties"]["at"]["type"]
     'string'
     """
-    parameters = {name: each for name, each in _parameters(tool).items() if write or not _writes(each)}
-    required = [name for name, each in parameters.items() if each.required]
+    parameters = {name: parameter for name, parameter in _parameters(tool).items() if write or not _writes(parameter)}
+    required = [name for name, parameter in parameters.items() if parameter.required]
     schema: dict[str, Any] = {
         "type": "object",
-        "properties": {name: _describe(each) for name, each in parameters.items()},
+        "properties": {name: _describe(parameter) for name, parameter in parameters.items()},
     }
     schema |= {"required": required, "additionalProperties": False}
     text = cleandoc(tool.help or "").replace("\b\n", "")
@@ -155,8 +155,11 @@ def describe_tool(tool: Verb, write: bool = False) -> dict[str, Any]:
 
 def _parameters(tool: Verb) -> dict[str, click.Parameter]:
     """Return the arguments and options of a verb, by the names that they have in a tool."""
-    shown = [each for each in tool.params if each.expose_value and not getattr(each, "hidden", False)]
-    return {max(each.opts, key=len).lstrip("-"): each for each in shown}
+    return {
+        max(parameter.opts, key=len).lstrip("-"): parameter
+        for parameter in tool.params
+        if parameter.expose_value and not getattr(parameter, "hidden", False)
+    }
 
 
 def _writes(parameter: click.Parameter) -> bool:
@@ -182,7 +185,7 @@ def _describe(parameter: click.Parameter) -> dict[str, Any]:
 
 
 def _call_tool(name: Any, arguments: Any, write: bool) -> dict[str, Any]:
-    """Return the result of a tool: what its verb answers, or the error in words."""
+    """Return the result of a tool: the answer of its verb, or the error in words."""
     known = {str(tool.name): tool for tool in _list_verbs(True)}
     if not isinstance(name, str) or name not in known:
         raise ProtocolError(-32602, f"Unknown tool: {name}")
@@ -208,7 +211,7 @@ def _call_tool(name: Any, arguments: Any, write: bool) -> dict[str, Any]:
 
 
 def _spell_words(tool: Verb, arguments: Mapping[str, Any], write: bool) -> list[str]:
-    """Return the arguments of a tool as words of the command line; raise `UsageError` for those that it does not take.
+    """Return the arguments of a tool as words of the command line; raise `UsageError` for unknown ones.
 
     Nothing that writes is spelled unless `write` allows it.
     """
@@ -234,14 +237,14 @@ def _spell_words(tool: Verb, arguments: Mapping[str, Any], write: bool) -> list[
         is_list = parameter.multiple or parameter.nargs == -1
         values = value if is_list and isinstance(value, list) else [value]
         kinds = {bool} if is_flag else {str, int, float}
-        if not {type(each) for each in values} <= kinds or "\0" in "".join(map(str, values)):
+        if not {type(item) for item in values} <= kinds or "\0" in "".join(map(str, values)):
             expected = "true or false" if is_flag else "texts or numbers" if is_list else "a text or a number"
             raise click.UsageError(f"expected {expected} as {name!r}, got {json.dumps(value)[:80]}")
         if isinstance(parameter, click.Argument):
-            words += [str(each) for each in values]
+            words += [str(item) for item in values]
         elif is_flag:
             options += [parameter.opts[0]] if value else parameter.secondary_opts[:1]
         else:
             option = max(parameter.opts, key=len)
-            options += [f"{option}={each}" if option.startswith("--") else f"{option}{each}" for each in values]
+            options += [f"{option}={item}" if option.startswith("--") else f"{option}{item}" for item in values]
     return [*options, "--", *words]

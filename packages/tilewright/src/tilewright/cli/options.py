@@ -8,12 +8,13 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
-from functools import wraps
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
 
+from .._lazy import late_function
 from .._text import canonical_word, parse_extents, parse_size, suggest
 from ..errors import FileFormatError, MemoryConfigError
 from .console import check_input_path, shorten
@@ -158,13 +159,6 @@ def _parse_address(text: str) -> int:
     return int(digits, 16) if "x" in digits.lower() else int(digits)
 
 
-def _parse_grid(text: str) -> Any:
-    """Return cores: columns x rows from (0, 0) as 8x4, or ranges of cores as 0,0-3,1+5,0-5,1."""
-    from ..memory import parse_grid
-
-    return parse_grid(text)
-
-
 def _parse_device(text: str) -> int | tuple[int, ...]:
     """Return a device of a mesh: its coordinate, as in 1,0, or its number."""
     numbers = parse_extents(text)
@@ -202,12 +196,6 @@ def _parse_chip(text: str) -> Chip | str:
         raise ValueError(f"unknown chip {text!r}; {suggest(text, chip_names(aliases=True), otherwise)}") from None
 
 
-def _chip_names() -> Iterable[str]:
-    from ..memory import chip_names
-
-    return chip_names(aliases=True)
-
-
 def _machine_names() -> Iterable[str]:
     from ..conversion import Recipe
 
@@ -217,9 +205,9 @@ def _machine_names() -> Iterable[str]:
 SHAPE = ParsedType("shape", _parse_shape)
 SIZE = ParsedType("size", _parse_byte_count)
 ADDRESS = ParsedType("address", _parse_address)
-GRID = ParsedType("grid", _parse_grid)
+GRID = ParsedType("grid", late_function("tilewright", "memory", "parse_grid"))
 FORMAT = ParsedType("format", _parse_format, _format_names)
-CHIP = ParsedType("chip", _parse_chip, _chip_names)
+CHIP = ParsedType("chip", _parse_chip, partial(late_function("tilewright", "memory", "chip_names"), aliases=True))
 MACHINE = ParsedType("machine", str, _machine_names)  # which recipes of users may add to
 COORDINATE = integer_list("coordinate", "2,33,17")
 DEVICE = ParsedType("device", _parse_device)

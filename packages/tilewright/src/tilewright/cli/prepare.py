@@ -17,7 +17,7 @@ from .options import FILE, MACHINE, SHAPE
 from .program import option_in, refuse_options, verb
 
 if TYPE_CHECKING:
-    from ..conversion import CacheReport, ConversionItem, ConversionPlan, ConversionReport, ItemExplanation
+    from ..conversion import CacheReport, ConversionItem, ConversionPlan, ConversionReport
     from ..memory import Fit
 
 _MAX_PROBLEMS = 40  # that are printed
@@ -203,11 +203,10 @@ def _explain(plan: ConversionPlan, pattern: str, show: str | None) -> Answer:
             names = ", ".join([explanation.item.name for explanation in explanations[:4]])
             raise click.UsageError(f"--show draws one file, but {pattern} names {len(explanations)}: {names} ...")
         save_picture(explanations[0], show)
-    return Answer(lambda: _format_explanations(explanations), [explanation.to_json() for explanation in explanations])
-
-
-def _format_explanations(explanations: list[ItemExplanation]) -> str:
-    return wrap_lines("\n\n".join(map(str, explanations)), table_width())
+    return Answer(
+        lambda: wrap_lines("\n\n".join(map(str, explanations)), table_width()),
+        [explanation.to_json() for explanation in explanations],
+    )
 
 
 def _check(paths: tuple[str, ...], machine: str | None, options: dict[str, Any], run: RunOptions, full: bool) -> Answer:

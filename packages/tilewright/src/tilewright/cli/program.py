@@ -101,10 +101,10 @@ def _print_schema(ctx: click.Context, parameter: click.Parameter, value: bool) -
 
 def _list_words(ctx: click.Context) -> list[str]:
     """Return the arguments of a command that are not options, as they were typed."""
-    names = [str(each.name) for each in ctx.command.params if isinstance(each, click.Argument)]
+    names = [str(parameter.name) for parameter in ctx.command.params if isinstance(parameter, click.Argument)]
     values = [ctx.params.get(name) for name in names]
-    each = [value if isinstance(value, tuple) else (value,) for value in values]
-    return [shorten(str(word)) for words in each for word in words if word is not None]
+    lists = [value if isinstance(value, tuple) else (value,) for value in values]
+    return [shorten(str(word)) for words in lists for word in words if word is not None]
 
 
 def add_flag(name: str, help_text: str) -> Callable[[Any], Any]:
@@ -151,9 +151,9 @@ follow_links_option = click.option(
 def verb(name: str, **settings: Any) -> Callable[[Callable[..., Any]], Verb]:
     """Return a decorator that turns a function into the verb `name`.
 
-    With `speaks=True` among the settings it prints while it works, so that nothing else says what it waits for. A verb
-    that writes files, or runs a program, says `writes_unless=()`, or names the options with which it does not; what
-    options of the types `FILE` and `FOLDER` name needs no declaration.
+    With `speaks=True` among the settings it prints while it works, so that no waiting line appears. A verb that writes
+    files, or runs a program, declares `writes_unless=()`, or the options with which it does not; options of the types
+    `FILE` and `FOLDER` need no declaration.
 
     >>> @verb("greet")
     ... def command() -> Answer:

@@ -523,7 +523,7 @@ class Thing:
         if notation == "tt-metal":
             if options.chip is None:
                 raise click.UsageError("the words of a kernel have coordinates of cores; state the chip with --chip")
-            drawn = [each for each in subject.value.accessors(options.find_chip()) if each.is_sharded]
+            drawn = [accessor for accessor in subject.value.accessors(options.find_chip()) if accessor.is_sharded]
             if len(drawn) != 1:
                 rule = "one sharded accessor is drawn, since an interleaved one does not state its pages"
                 raise click.UsageError(f"{rule}; {shorten(text)} has {len(drawn)}; pass the words of one")

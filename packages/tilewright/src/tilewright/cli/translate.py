@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from .._lazy import late_function
 from .._text import format_table
 from ..errors import TilewrightError
 from .console import Answer, ExitCode, table_width
@@ -17,19 +18,9 @@ from .subjects import TEXT, read_text
 LANGUAGES = ("cuda", "opencl", "triton", "python", "mlir")
 
 
-def _notation_names() -> list[str]:
-    from ..notation import notation_names
-
-    return notation_names()
-
-
-def _writable_notations() -> list[str]:
-    from ..notation import writable_notations
-
-    return writable_notations()
-
-
-READ, WRITTEN = NameType("notation", _notation_names), NameType("notation to write", _writable_notations)
+_writable_notations = late_function("tilewright", "notation", "writable_notations")
+READ = NameType("notation", late_function("tilewright", "notation", "notation_names"))
+WRITTEN = NameType("notation to write", _writable_notations)
 
 
 @verb("translate")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
         retarget_cache,
     )
     from .comparison import Comparison, Difference, HiddenError, TensorComparison, Tolerance
-    from .device_fit import DeviceTensor, common_mesh, fit_device, mark_weights
+    from .device_fit import DeviceTensor, fit_device, mark_weights
     from .explained_difference import DifferenceReason, explain_difference
     from .matching import Match, MatchReport, match
     from .model_capacity import Capacity, Demand, capacity, list_machines, solve_precision
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "cache_check": ("CacheProblem", "CacheReport", "check_cache"),
     "cache_folder": ("fit", "fit_plan", "plan_cache", "plan_retarget", "prepare", "retarget_cache"),
-    "device_fit": ("DeviceTensor", "common_mesh", "fit_device", "mark_weights"),
+    "device_fit": ("DeviceTensor", "fit_device", "mark_weights"),
     "comparison": ("Comparison", "Difference", "HiddenError", "TensorComparison", "Tolerance"),
     "explained_difference": ("DifferenceReason", "explain_difference"),
     "matching": ("Match", "MatchReport", "match"),

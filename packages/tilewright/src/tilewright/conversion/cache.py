@@ -25,7 +25,7 @@ from .. import files
 from .._files import as_path
 from .._integers import ceil_div
 from .._json import expect_integers, expect_string
-from .._text import canonical_word, count_of, list_some, suggest
+from .._text import NUMBER_IN_NAME, canonical_word, count_of, list_some, suggest
 from ..copying import Assembly, count_elements
 from ..errors import FileFormatError, FormatError, LayoutError
 from ..files import (
@@ -56,7 +56,6 @@ if TYPE_CHECKING:
 
 # The tensors and config fields of a checkpoint that its cache does not use: named with the reason, or refused.
 
-_NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
 _LAYER = re.compile(r"model\.layers\.(\d+)\.")
 _BEYOND = "model.layers"  # the pattern of layers that the model does not have
 _EXPERT = re.compile(r".*\bexperts\.(\d+)\.")
@@ -183,12 +182,12 @@ def _classify(
     if layer is not None and layers is not None and int(layer[1]) >= layers:
         return _BEYOND, f"config.json says that the model has {count_of(layers, 'layer')}"
     if expert is not None and experts and int(expert[1]) >= experts:
-        return _NUMBER.sub("*", name), f"config.json says that a layer has {experts} experts"
+        return NUMBER_IN_NAME.sub("*", name), f"config.json says that a layer has {experts} experts"
     for pattern, reason in (*unused.items(), *_IGNORED):
         if (match := re.search(pattern, name)) is not None:
-            return _NUMBER.sub("*", f"{name[: match.end()]}*" if match[0].endswith(".") else name), reason
+            return NUMBER_IN_NAME.sub("*", f"{name[: match.end()]}*" if match[0].endswith(".") else name), reason
     return (
-        _NUMBER.sub("*", name),
+        NUMBER_IN_NAME.sub("*", name),
         f"family {family} has no weight that is made from it; if the model computes with it, the results differ",
     )
 
@@ -257,8 +256,8 @@ def _describe_optional(config: Mapping[str, Any], tensors: Collection[str], requ
             continue
         unless = " unless config.json says attention_bias = true" if model_type in announced else ""
         yield (
-            f"used: {_NUMBER.sub('*', tensor)} and the like, since the checkpoint has them; transformers leaves them"
-            f" out of a model of type {model_type}{unless}, so tt_transformers would compute without them"
+            f"used: {NUMBER_IN_NAME.sub('*', tensor)} and the like, since the checkpoint has them; transformers leaves"
+            f" them out of a model of type {model_type}{unless}, so tt_transformers would compute without them"
         )
 
 
@@ -393,7 +392,7 @@ class Checkpoint:
 
     @property
     def sources(self) -> list[str]:
-        """The names of all stored tensors; those that are cut into several weights count once."""
+        """The names of all stored tensors; a tensor that is cut into several weights counts once."""
         # one without elements has no source
         names = [name for own, tensor in self.tensors.items() for name in tensor.sources or [own]]
         return list(dict.fromkeys([*names, *self.unread]))
@@ -549,7 +548,7 @@ class WeightCache:
         )
 
     def _describe_family(self) -> Iterator[str]:
-        """Yield a note if the files of the family are not held to those that the original writes."""
+        """Yield a note if the files of the family were never compared with the original's files."""
         if self.run.family.recorded is False:
             yield (
                 f"family {self.run.family.name} follows the source of the original; it was not compared with a cache"
@@ -754,7 +753,7 @@ def _have_same_bytes(a: StoredTensor, b: StoredTensor) -> bool:
 
 
 def read_config(source: FilePath) -> Mapping[str, Any] | None:
-    """Return the config.json of a checkpoint, or the one that is given; None if there is none.
+    """Return the config.json of a checkpoint, or the file itself if `source` is one; None if there is none.
 
     Behind a URL, it is the one beside the tensors.
     """

@@ -46,7 +46,7 @@ _DISTRIBUTED = "_distributed"
 _BRACES = re.compile(r"\{[^{}]*\}")
 
 CONVERTED = "tt_transformers converts it at the next start, which needs the checkpoint"
-_UNREAD = "nobody reads it; it is left over from another build"
+_UNREAD = "it is never read, and left over from another build"
 _EITHER = "tt_transformers loads the one that its build names, which may be the stale one"
 
 
@@ -87,7 +87,7 @@ class FileName:
 
     @property
     def is_optional(self) -> bool:
-        """Whether it is a cache of keys and values, which can be recreated at any time, or of the part that sees.
+        """Whether it is a cache of keys and values, which can be recreated at any time, or part of the vision tower.
 
         >>> FileName("kvcache_torch.Size([1, 8, 1024, 64])", "BFLOAT8_B", "TILE").is_optional
         True
@@ -186,7 +186,7 @@ def _describe_other_build(parsed: FileName | None, weights: set[str]) -> str:
 
 
 def _check_kinds(weights: dict[str, str], recipe: Recipe) -> Iterator[CacheProblem]:
-    """Yield the files that every cache of a recipe has, and this one has not."""
+    """Yield the files that every cache of a recipe has, and this one lacks."""
     for table in recipe.output:
         if table.when.text == "True":
             text = table.name.text[len('f"""') : -len('"""')]
@@ -196,7 +196,7 @@ def _check_kinds(weights: dict[str, str], recipe: Recipe) -> Iterator[CacheProbl
 
 
 def _check_layers(weights: dict[str, str]) -> Iterator[CacheProblem]:
-    """Yield files that other layers have and one has not."""
+    """Yield files that other layers have and one lacks."""
     layers_of: dict[str, set[int]] = {}
     for weight in weights:
         if (match := _LAYER.fullmatch(weight)) is not None:
@@ -637,7 +637,10 @@ def _describe_values(folder: CacheFolder, files: list[CacheFile], content: Conte
         where = "" if content.full else ", in the sample that was compared"
     else:
         entries = {} if folder.manifest is None else folder.manifest.entries
-        counts, where = [(name, dict(entry.exceptional)) for name, entry in entries.items()], ", as the manifest says"
+        counts, where = (
+            [(name, dict(entry.exceptional)) for name, entry in entries.items()],
+            ", by the manifest",
+        )
     formats = {file.name: name_targets(*file.through, file.spec.dtype) for file in files}
     return [note + where for note in note_exceptional([(name, count, formats.get(name)) for name, count in counts])]
 

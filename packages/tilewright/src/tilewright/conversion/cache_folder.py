@@ -39,7 +39,7 @@ from ..files import (
 from ..formats import scalar_format_of
 from ..memory import ChipLike, CircularBuffers, Fit, FitRequest, Mesh, TensorSpec
 from .cache import CacheFile, CacheOptions, Checkpoint, Machine, WeightCache, open_checkpoint, read_options
-from .device_fit import WEIGHTS_ONLY, DeviceTensor, common_mesh, fit_device, mark_weights
+from .device_fit import WEIGHTS_ONLY, DeviceTensor, fit_device, mark_weights
 from .plan import DEFAULT_MEMORY, NO_HASH, ConversionItem, ConversionPlan, tensorbin_slot
 from .recipe import DEFAULT_RECIPE, MODES, Optimizations, Recipe, recipe_names
 from .rules import ConversionTarget
@@ -364,8 +364,7 @@ def fit(
         if options:
             raise FormatError(f"{', '.join(options)} cannot be given here: the specs say how tensors are placed")
         return memory.fit(request, chip, circular_buffers, *reserved)
-    tensors = list_device_tensors(request, options)
-    report = fit_device(tensors, common_mesh(tensors), chip, circular_buffers, *reserved)
+    report = fit_device(list_device_tensors(request, options), chip, circular_buffers, *reserved)
     if isinstance(request, ConversionPlan) and request.recipe:
         return _of_weights(report, request)
     return mark_weights(report, [request])
@@ -387,7 +386,7 @@ def fit_plan(
     """
     target = Machine.of(machine, Recipe.load(recipe or DEFAULT_RECIPE), mesh)
     shape = target.mesh if prod(target.mesh) > 1 else ()
-    report = fit_device(list_device_tensors(plan), shape, chip or target.chip, circular_buffers, *reserved)
+    report = fit_device(list_device_tensors(plan), chip or target.chip, circular_buffers, *reserved, mesh=shape)
     return _of_weights(report, plan)
 
 

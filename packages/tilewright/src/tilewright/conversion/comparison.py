@@ -706,13 +706,13 @@ class Comparison(Drawable):
         if len(numbered) < _FEWEST_DUMPS:
             return None
         ordered = sorted(numbered, key=lambda one: [int(part) if part.isdigit() else part for part in _split(one.name)])
-        largest, best, found = 0.0, _JUMP, None
+        largest, best, jump = 0.0, _JUMP, None
         for before, tensor in pairwise(ordered):
             largest = max(largest, before.relative_rms)
             ratio = tensor.relative_rms / largest if largest else inf if tensor.relative_rms else 0.0
             if ratio > best:
-                best, found = ratio, (before, tensor)
-        return found
+                best, jump = ratio, (before, tensor)
+        return jump
 
     def __getitem__(self, name: str) -> TensorComparison:
         for tensor in self.tensors:

@@ -28,25 +28,8 @@ class DeviceTensor:
     mesh: Mesh | None = None
 
 
-def common_mesh(tensors: Iterable[DeviceTensor]) -> tuple[int, ...]:
-    """Return the shape of the mesh that shares tensors, () if one device holds them; raise if there are several.
-
-    >>> common_mesh([DeviceTensor("w", TensorSpec((4, 4)))])
-    ()
-    """
-    meshes = [(tensor.mesh.shape, tensor.name) for tensor in tensors if tensor.mesh is not None]
-    shapes = {shape: name for shape, name in meshes if prod(shape) > 1}
-    if len(shapes) > 1:
-        (shape, first), (other, second) = list(shapes.items())[:2]
-        raise LayoutError(
-            f"{first} is on a mesh of {list(shape)}, {second} on one of {list(other)}: they are not for one machine;"
-            " check them one after the other"
-        )
-    return next(iter(shapes), ())
-
-
 def mark_weights(report: Fit, requests: Iterable[object]) -> Fit:
-    """Return a report of files, which says that it is of weights only if one of them is the folder of a model.
+    """Return a report of files, marked as covering weights only if one of them is the folder of a model.
 
     >>> from tilewright import memory
     >>> mark_weights(memory.fit(TensorSpec((4, 4)), "n150"), ["weights.npy"]).scope
@@ -59,15 +42,30 @@ def mark_weights(report: Fit, requests: Iterable[object]) -> Fit:
 
 def fit_device(
     tensors: Sequence[DeviceTensor],
-    mesh: tuple[int, ...],
     chip: ChipLike | None,
     circular_buffers: CircularBuffers = 0,
     *reserved: int,
+    mesh: tuple[int, ...] | None = None,
 ) -> Fit:
-    """Return whether what one device holds fits it; `mesh` is the shape of the mesh of devices, () for one device.
+    """Return whether what one device holds fits it.
 
-    The other arguments are as in `fit`.
+    `mesh` is the shape of the mesh of devices, () for one device; the default is the mesh that shares the tensors. The
+    other arguments are as in `fit`.
     """
     requests = [tensor.request for tensor in tensors]
     names = [tensor.name for tensor in tensors]
-    return check_fit(requests, TensorSpec, chip, circular_buffers, *reserved, names=names, mesh=mesh)
+    shape = _find_mesh(tensors) if mesh is None else mesh
+    return check_fit(requests, TensorSpec, chip, circular_buffers, *reserved, names=names, mesh=shape)
+
+
+def _find_mesh(tensors: Sequence[DeviceTensor]) -> tuple[int, ...]:
+    """Return the shape of the mesh that shares tensors, () if one device holds them; raise if there are several."""
+    meshes = [(tensor.mesh.shape, tensor.name) for tensor in tensors if tensor.mesh is not None]
+    shapes = {shape: name for shape, name in meshes if prod(shape) > 1}
+    if len(shapes) > 1:
+        (shape, first), (other, second) = list(shapes.items())[:2]
+        raise LayoutError(
+            f"{first} is on a mesh of {list(shape)}, {second} on one of {list(other)}: they are not for one machine;"
+            " check them one after the other"
+        )
+    return next(iter(shapes), ())

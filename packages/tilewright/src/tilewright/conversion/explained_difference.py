@@ -3,7 +3,7 @@
 
 A relation turns the values of A into the values of B: none, rounding to a format, a constant, a factor.
 Under each relation, the elements may be in another order, padded, cropped, repeated or shifted. What no check of all
-elements confirms is not said; "unrelated" is an answer.
+elements confirms is not reported; "unrelated" is an answer.
 """
 
 from __future__ import annotations
@@ -11,25 +11,24 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache
 from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from .._text import format_extents
+from .._text import format_extents, name_axis
 from ..copying import Assembly
 from ..files import QuantizedTensor
 from ..formats import Format, format_of, scalar_format_of
 from ..layout import Box
 from ..memory import from_bytes, to_bytes
 from .comparison import FORMAT_PRECISION, Comparison
+from .line_search import divisors
 from .matching import match
-from .orders import TILE, Values, divisors, find_order, hash_rows, name_axis
+from .orders import TILE, Values, find_moved_rows, find_order
 from .signatures import Signature, sign_tensor
-from .tensor_diff import ComparedTensor, collect_tensors, diff
-
-Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+from .tensor_diff import Array, ComparedTensor, collect_tensors, diff
 
 _NARROW = ("bfloat16", "float16", "float8_e4m3", "float8_e5m2")
 _DIGITS = (0, 1, 2, 3, 4, 6)  # of constants and factors that people choose
@@ -49,7 +48,7 @@ _NUMBER = re.compile(r"\d+")
 
 @dataclass(frozen=True)
 class DifferenceReason:
-    """Why a tensor of B, `name`, is another than that of A: a `kind`, and the reason in words.
+    """Why tensor `name` of B differs from the tensor of A: a `kind`, and the reason in words.
 
     `kind` is "order", "rounding", "constant", "factor", "bits", "padding", "part", "repeat", "shift", "rank", "other",
     "close" or "unrelated". `source` is the tensor of A that explains it, `order` its elements in B's order, if that is
@@ -67,15 +66,6 @@ class DifferenceReason:
     source: str = ""
     order: Assembly | None = None
     count: int = 0
-
-    @property
-    def is_explained(self) -> bool:
-        """Whether a reason was found.
-
-        >>> explain_difference(np.arange(4.0), np.array([3.0, 9.0, 1.0, 7.0]))[0].is_explained
-        False
-        """
-        return self.kind not in ("close", "unrelated")
 
     def to_json(self) -> dict[str, Any]:
         """Return the reason as plain data.
@@ -157,7 +147,7 @@ def list_relations(
         return
     if steps is not None:
         yield Relation("rounding", f"within the steps of {steps[0]}", a, b, steps[1])
-    for name in dict.fromkeys([*[each.name for each in formats if each.name in FORMAT_PRECISION], *_NARROW]):
+    for name in dict.fromkeys([*[element.name for element in formats if element.name in FORMAT_PRECISION], *_NARROW]):
         exact = [_is_exact(side.reshape(-1)[:: max(1, side.size // _SAMPLE)], name) for side in (a, b)]
         if exact == [False, True] and _is_exact(b, name):
             yield Relation("rounding", f"rounded to {name}", _round(a, name), b)
@@ -173,7 +163,7 @@ def _is_exact(values: Array, name: str) -> bool:
 
 def _affine_relations(a: Array, b: Array, formats: tuple[Format, Format]) -> Iterator[Relation]:
     """Yield a constant and factors that fit means and deviations, which no order of the elements changes."""
-    unit = 2.0 ** (1 - min([FORMAT_PRECISION.get(each.name, 24) for each in formats]))
+    unit = 2.0 ** (1 - min([FORMAT_PRECISION.get(element.name, 24) for element in formats]))
     means, deviations = [[float(of(side, dtype=np.float64)) for side in (a, b)] for of in (np.mean, np.std)]
     if not np.isfinite([*means, *deviations]).all() or not a.size:
         return
@@ -195,10 +185,10 @@ def _affine_relations(a: Array, b: Array, formats: tuple[Format, Format]) -> Ite
 
 def _choose_number(number: float, near: float) -> float:
     """Return the number with fewest digits that is as `near` as rounding allows, also by its reciprocal or square."""
-    found = [round(number, digits) for digits in _DIGITS]
-    found += [1 / whole for digits in (0, 3) if number and (whole := round(1 / number, digits))]
-    found += [float(np.copysign(round(number**2) ** 0.5, number))]
-    return next((each for each in found if each and abs(each - number) <= near), number)
+    candidates = [round(number, digits) for digits in _DIGITS]
+    candidates += [1 / whole for digits in (0, 3) if number and (whole := round(1 / number, digits))]
+    candidates += [float(np.copysign(round(number**2) ** 0.5, number))]
+    return next((candidate for candidate in candidates if candidate and abs(candidate - number) <= near), number)
 
 
 def _is_same(relation: Relation) -> bool:
@@ -212,7 +202,7 @@ def _is_same(relation: Relation) -> bool:
 
 
 def _explain_values(a: Array, b: Array, relations: list[Relation], source: str) -> DifferenceReason | None:
-    """Return the relation that holds without another order, or that between raw bits."""
+    """Return the relation that holds without another order."""
     for relation in relations:
         if relation.words and _is_same(relation):
             return DifferenceReason("", relation.kind, f"A {relation.words}", source, count=b.size)
@@ -220,7 +210,7 @@ def _explain_values(a: Array, b: Array, relations: list[Relation], source: str) 
 
 
 def _explain_bits(a: Array, b: Array, formats: tuple[Format, Format], source: str) -> DifferenceReason | None:
-    """Return that the bytes are the same, read or ordered otherwise; `a` and `b` are as they are stored."""
+    """Return the reason if the bytes are equal, but read or ordered otherwise; `a` and `b` are as stored."""
     if a.nbytes != b.nbytes or formats[0].has_blocks or formats[1].has_blocks:
         return None
     ours, theirs = [np.ascontiguousarray(side).reshape(-1).view(np.uint8) for side in (a, b)]
@@ -235,7 +225,7 @@ def _explain_bits(a: Array, b: Array, formats: tuple[Format, Format], source: st
 
 
 def _explain_scales(a: Array, b: Array, source: str) -> DifferenceReason | None:
-    """Return that rows, columns or blocks have a factor each, as quantised weights have without their scales."""
+    """Return the factor of each row, column or block, as in quantised weights without their scales."""
     if a.shape != b.shape or a.dtype.kind != "f" or a.ndim < 2 or a.size < _WINDOW:
         return None
     x, y = [side.reshape(-1, side.shape[-1]).astype(np.float64) for side in (a, b)]
@@ -269,13 +259,13 @@ def _explain_scales(a: Array, b: Array, source: str) -> DifferenceReason | None:
 
 
 def _explain_rank(a: Array, b: Array, formats: tuple[Format, Format], source: str) -> DifferenceReason | None:
-    """Return that a matrix of low rank was added, as by an adapter that was merged."""
+    """Return the rank of a matrix that was added, as by an adapter that was merged."""
     if a.shape != b.shape or a.dtype.kind != "f" or a.ndim != 2 or min(a.shape) <= 2 * _MOST_RANK:
         return None
     added = b.astype(np.float64) - a
     if not np.isfinite(added).all():
         return None
-    unit = 2.0 ** (1 - min([FORMAT_PRECISION.get(each.name, 24) for each in formats]))
+    unit = 2.0 ** (1 - min([FORMAT_PRECISION.get(element.name, 24) for element in formats]))
     columns = added @ np.random.default_rng(0).standard_normal((a.shape[1], _MOST_RANK))
     left, sizes, _ = np.linalg.svd(columns, full_matrices=False)
     for rank in (1 << power for power in range(_MOST_RANK.bit_length())):
@@ -299,10 +289,10 @@ def _explain_order(relations: list[Relation], source: str) -> DifferenceReason |
             elif wide[1].size == relation.a.size:
                 relation, padding = replace(relation, b=wide[1]), "without the padding of its tiles"
         a, b = relation.a, relation.b
-        found = find_order(relation.values(), source, a.shape, b.shape) if a.size == b.size > 1 else None
-        if found is not None:
-            words = ", ".join([part for part in (found[0], padding, relation.words) if part])
-            return DifferenceReason("", "order", f"A {words}", source, None if padding else found[1], b.size)
+        order = find_order(relation.values(), source, a.shape, b.shape) if a.size == b.size > 1 else None
+        if order is not None:
+            words = ", ".join([part for part in (order[0], padding, relation.words) if part])
+            return DifferenceReason("", "order", f"A {words}", source, None if padding else order[1], b.size)
     return None
 
 
@@ -313,22 +303,22 @@ def _pad_to_tiles(values: Array) -> Array:
 
 
 def _explain_extent(relations: list[Relation], source: str) -> DifferenceReason | None:
-    """Return that B is A padded, a part of it, or has it several times, also transposed."""
+    """Return how B is A padded, a part of A, or A several times, also transposed."""
     for relation in relations:
         if relation.apart is not None:
             continue
         ours, theirs = _bits(relation.a), _bits(relation.b)
         for turned, name in ((ours, "A"), (ours.T, "A transposed"))[: 1 + (ours.ndim == 2)]:
-            found = _find_repeats(turned, theirs, name) or _fit_extents(turned, theirs, relation.b, name)
-            if found is not None:
-                kind, words = found
+            fitting = _find_repeats(turned, theirs, name) or _fit_extents(turned, theirs, relation.b, name)
+            if fitting is not None:
+                kind, words = fitting
                 more = f", {relation.words}" if relation.words else ""
                 return DifferenceReason("", kind, words + more, source, count=theirs.size)
     return None
 
 
 def _fit_extents(ours: Array, theirs: Array, values: Array, name: str) -> tuple[str, str] | None:
-    """Return how one array is in the other, of another shape: the kind and the words."""
+    """Return how one array fits in another of a different shape: the kind and the words."""
     if ours.ndim != theirs.ndim or ours.shape == theirs.shape or not min(ours.size, theirs.size):
         return None
     pairs = list(zip(ours.shape, theirs.shape, strict=True))
@@ -349,16 +339,14 @@ def _fit_extents(ours: Array, theirs: Array, values: Array, name: str) -> tuple[
 def _find_slice(ours: Array, theirs: Array, axis: int, name: str) -> tuple[str, str] | None:
     """Return which part of an array along an axis another one is."""
     sides = [np.ascontiguousarray(np.moveaxis(side, axis, 0).reshape(side.shape[axis], -1)) for side in (ours, theirs)]
-    hashes, count = hash_rows(sides[0]), theirs.shape[axis]
-    first = hash_rows(sides[1][:1])[0]
-    for start in np.flatnonzero(hashes[: len(hashes) - count + 1] == first)[:_MOST_SHIFTS].tolist():
-        if np.array_equal(sides[0][start : start + count], sides[1]):
-            return "part", f"{name_axis(axis, ours.ndim)} {start}:{start + count} of {name}"
-    return None
+    moved = find_moved_rows(Values(*sides))
+    if moved is None or (np.diff(moved) != 1).any():
+        return None
+    return "part", f"{name_axis(axis, ours.ndim)} {moved[0]}:{moved[-1] + 1} of {name}"
 
 
 def _find_repeats(ours: Array, theirs: Array, name: str) -> tuple[str, str] | None:
-    """Return that an array is in another several times, as a whole or block by block."""
+    """Return how an array is in another several times, as a whole or block by block."""
     if not ours.size or theirs.size <= ours.size or theirs.size % ours.size:
         return None
     times = theirs.size // ours.size
@@ -370,7 +358,7 @@ def _find_repeats(ours: Array, theirs: Array, name: str) -> tuple[str, str] | No
 
 
 def _explain_shift(relations: list[Relation], source: str) -> DifferenceReason | None:
-    """Return that B has the elements of A some places on."""
+    """Return by how many places the elements of A are shifted in B."""
     for relation in relations[:2]:
         values = relation.values()
         if relation.apart is not None or len(values.a) != len(values.b) or len(values.a) < 2 * _WINDOW:
@@ -420,7 +408,7 @@ def _largest_gaps(values: Array) -> Array | None:
 
 
 def _explain_pair(one: _LoadedTensor, other: _LoadedTensor, source: str) -> DifferenceReason | None:
-    """Return why one tensor is another than the other, or None."""
+    """Return why one tensor differs from the other, or None."""
     a, b = _as_numbers(one.stored, other.stored)
     if not min(a.size, b.size):
         return None
@@ -450,7 +438,7 @@ def explain_difference(
     tensors: str | Iterable[str] | None = None,
     comparison: Comparison | None = None,
 ) -> list[DifferenceReason]:
-    """Return why each tensor of B is another than that of A: the simplest reason that holds for all elements.
+    """Return why each tensor of B differs from its tensor of A: the simplest reason that holds for all elements.
 
     Tensors that are equal are left out, and so are those in only one of the two. The tensors that are compared are in
     memory as a whole, one pair at a time.
@@ -478,14 +466,13 @@ def _explain(
     """Yield the reason for each tensor that differs."""
     if len(ours) == len(theirs) == 1:
         theirs = {next(iter(ours)): next(iter(theirs.values()))}
-    others = _Others(ours, theirs)
     lost: dict[str, DifferenceReason] = {}
     for compared in comparison:
         if compared.same:
             continue
         name = compared.name
         one, other = _LoadedTensor(ours[name]), _LoadedTensor(theirs[name])
-        reason = _explain_pair(one, other, name) or others.explain(other, name) or _explain_places(one, other)
+        reason = _explain_pair(one, other, name) or _explain_places(one, other)
         if reason is not None:
             yield replace(reason, name=name, words=f"B is {reason.words}")
             continue
@@ -493,37 +480,63 @@ def _explain(
         words = f"close to A (PCC {compared.pcc:.6g}), for no reason that was found" if is_close else "unrelated to A"
         kind = "close" if is_close else "unrelated"
         lost[name] = DifferenceReason(name, kind, f"B is {words}", name, count=other.stored.size)
-    yield from _explain_by_rows(lost, comparison.only_b, others)
+    yield from _explain_by_match(lost, comparison.only_b, ours, theirs)
 
 
-def _explain_by_rows(
-    lost: Mapping[str, DifferenceReason], added: Iterable[str], others: _Others
+def _explain_by_match(
+    lost: Mapping[str, DifferenceReason],
+    added: Iterable[str],
+    ours: Mapping[str, ComparedTensor],
+    theirs: Mapping[str, ComparedTensor],
 ) -> Iterator[DifferenceReason]:
-    """Yield of which tensors of A those of B are made that were not explained, or have other names."""
-    ours, theirs, names = others.tensors, others.theirs, [*lost, *added]
+    """Yield which tensors of A make the tensors of B that were not explained, or that A does not have."""
+    names = [*lost, *added]
     if not names or not ours:
         return
-    found = match({name: each.source for name, each in ours.items()}, {name: theirs[name].source for name in names})
-    for each in found.matches:
-        if each.value is not None:
-            size = prod(theirs[each.name].shape)
-            words = f"B is made of A: {each.text}{'' if each.exact else ', each element within a step of its format'}"
-            yield DifferenceReason(each.name, "other", words, ", ".join(each.sources), each.value, size)
-            continue
-        other = _LoadedTensor(theirs[each.name])
-        tried = (
-            (source, _explain_pair(_LoadedTensor(ours[source]), other, source)) for source in others.find_near(other)
-        )
-        source, reason = next(((source, reason) for source, reason in tried if reason is not None), ("", None))
-        if reason is not None:
-            words = f"B is {source} of A: {reason.words}"
-            yield DifferenceReason(each.name, "other", words, source, reason.order, other.stored.size)
+    own = {name: tensor.source for name, tensor in ours.items()}
+    report = match(own, {name: theirs[name].source for name in names})
+    sources = {matched.name: matched.sources for matched in report.matches}
+    signatures = cache(lambda: {name: sign_tensor(tensor) for name, tensor in ours.items()})
+    for matched in report.matches:
+        name, size = matched.name, prod(theirs[matched.name].shape)
+        other = _LoadedTensor(theirs[name])
+        for source in matched.sources if matched.value is not None else _find_near(signatures(), other):
+            is_same = matched.text == f"tensor({source!r})"
+            is_pair = not is_same and len(matched.sources) < 2
+            reason = _explain_pair(_LoadedTensor(ours[source]), other, source) if is_pair else None
+            if is_same or reason is not None:
+                words = f"B is {source} of A"
+                if source != name and sources.get(source) == [name]:
+                    words += ", with which it is exchanged"
+                elif source != name and _NUMBER.sub("#", source) == _NUMBER.sub("#", name):
+                    words += ", of another layer"
+                more = "" if reason is None else f": {reason.words}"
+                order = matched.value if reason is None else reason.order
+                yield DifferenceReason(name, "other", words + more, source, order, size)
+                break
         else:
-            yield lost.get(each.name) or DifferenceReason(each.name, "unrelated", f"B alone has it: {each.problem}")
+            if matched.value is not None:
+                near = "" if matched.exact else ", each element within a step of its format"
+                words = f"B is made of A: {matched.text}{near}"
+                yield DifferenceReason(name, "other", words, ", ".join(matched.sources), matched.value, size)
+            else:
+                yield lost.get(name) or DifferenceReason(name, "unrelated", f"B alone has it: {matched.problem}")
+
+
+def _find_near(signatures: Mapping[str, Signature], other: _LoadedTensor) -> list[str]:
+    """Return tensors of A with nearly the same sum, as if quantised, or deviation, as if a constant was added."""
+    wanted = Signature.of(other.stored)
+    alike = {name: own for name, own in signatures.items() if own.count == wanted.count}
+    sums = {name: abs(own.total - wanted.total) / max(wanted.squares, 1e-30) ** 0.5 for name, own in alike.items()}
+    spread = {
+        name: abs(_deviation(own) - _deviation(wanted)) / max(_deviation(own), 1e-30) for name, own in alike.items()
+    }
+    nearest = [sorted(far, key=far.__getitem__)[:_MOST_NEAR] for far in (sums, spread)]
+    return [name for name in dict.fromkeys([*nearest[0], *nearest[1]]) if min(sums[name], spread[name]) < _NEAR]
 
 
 def _explain_places(one: _LoadedTensor, other: _LoadedTensor) -> DifferenceReason | None:
-    """Return the rows and columns in which a tensor is another, if one of them is less than half."""
+    """Return the rows and columns in which two tensors differ, if that is less than half of either."""
     if one.stored.shape != other.stored.shape or one.stored.ndim < 1:
         return None
     a, b = [_bits(side) for side in _as_numbers(one.stored, other.stored)]
@@ -547,57 +560,3 @@ def _deviation(signature: Signature) -> float:
     count = max(signature.count, 1)
     mean = signature.total / count
     return float(max(signature.squares / count - mean * mean, 0.0) ** 0.5)
-
-
-class _Others:
-    """The tensors of A by their elements in any order, to find out which of them a tensor of B is."""
-
-    def __init__(self, tensors: Mapping[str, ComparedTensor], theirs: Mapping[str, ComparedTensor]) -> None:
-        self.tensors, self.theirs = tensors, theirs
-
-    @cached_property
-    def _signatures(self) -> dict[str, Signature]:
-        return {name: sign_tensor(tensor) for name, tensor in self.tensors.items()}
-
-    @cached_property
-    def _names(self) -> dict[tuple[int, int], list[str]]:
-        names: dict[tuple[int, int], list[str]] = {}
-        for name, signature in self._signatures.items():
-            names.setdefault(signature.key, []).append(name)
-        return names
-
-    def find_near(self, other: _LoadedTensor) -> list[str]:
-        """Return tensors of A with nearly the same sum, as if quantised, or deviation, as if a constant was added."""
-        wanted = Signature.of(other.stored)
-        alike = {name: own for name, own in self._signatures.items() if own.count == wanted.count}
-        sums = {name: abs(own.total - wanted.total) / max(wanted.squares, 1e-30) ** 0.5 for name, own in alike.items()}
-        spread = {
-            name: abs(_deviation(own) - _deviation(wanted)) / max(_deviation(own), 1e-30) for name, own in alike.items()
-        }
-        nearest = [sorted(far, key=far.__getitem__)[:_MOST_NEAR] for far in (sums, spread)]
-        return [name for name in dict.fromkeys([*nearest[0], *nearest[1]]) if min(sums[name], spread[name]) < _NEAR]
-
-    def explain(self, other: _LoadedTensor, name: str) -> DifferenceReason | None:
-        """Return which other tensor of A a tensor of B is made of."""
-        for source in self._names.get(Signature.of(other.stored).key, []):
-            if source == name:
-                continue
-            one = _LoadedTensor(self.tensors[source])
-            is_equal = one.stored.shape == other.stored.shape and _is_same(
-                Relation("", "", *_as_numbers(one.stored, other.stored))
-            )
-            found = None if is_equal else _explain_pair(one, other, source)
-            if is_equal or found is not None:
-                which = f"{source} of A"
-                if source in self.theirs and self._is_made_of(source, name):
-                    which += ", with which it is exchanged"
-                elif _NUMBER.sub("#", source) == _NUMBER.sub("#", name):
-                    which += ", of another layer"
-                words = which if found is None else f"{which}: {found.words}"
-                order = None if found is None else found.order
-                return DifferenceReason("", "other", words, source, order, other.stored.size)
-        return None
-
-    def _is_made_of(self, name: str, source: str) -> bool:
-        """Return whether a tensor of B has the elements of a source in A."""
-        return source in self._names.get(sign_tensor(self.theirs[name]).key, [])

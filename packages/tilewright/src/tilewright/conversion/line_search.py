@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
-from math import prod
+from math import isqrt, prod
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -21,13 +21,11 @@ from ..copying import Assembly
 from ..files import StoredTensor
 from ..formats import Format, cast
 from ..layout import Box
-from .orders import divisors
 from .recipe import parse_signature
 from .rules import evaluate
 from .source import stored_assembly
-from .tensor_diff import ComparedTensor, row_major_slabs
+from .tensor_diff import Array, ComparedTensor, row_major_slabs
 
-Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 Flags: TypeAlias = "NDArray[np.bool_]"
 
 HELPERS = {
@@ -117,7 +115,7 @@ class Panel:
         return self._read(self.tensor.read, start, stop)
 
     def steps(self, start: int, stop: int) -> Array | None:
-        """Return how far the values of some rows may be from what they were rounded from; None for not at all."""
+        """Return the steps of the values of some rows, which bound their rounding errors; None if they are exact."""
         has_blocks = self.tensor.format is not None and self.tensor.format.has_blocks
         return self._read(self.tensor.step_sizes, start, stop) if has_blocks else None
 
@@ -132,8 +130,8 @@ class Panel:
 class Lines(NamedTuple):
     """Some elements of each row or column of a panel, their steps, and which lines are not zero."""
 
-    values: NDArray[np.float32]
-    steps: NDArray[np.float32] | None
+    values: Array
+    steps: Array | None
     used: Flags
     length: int
 
@@ -156,7 +154,7 @@ def sample_lines(panel: Panel, lengths: tuple[int, int] | None = None) -> tuple[
     long = lengths or (width, height)
     at = [np.unique(np.linspace(0, n - 1, _SAMPLES).astype(np.int64)) for n in long]
     values = [np.zeros((n, len(own)), np.float32) for n, own in zip((height, width), at, strict=True)]
-    steps = [np.zeros_like(each) for each in values]
+    steps = [np.zeros_like(array) for array in values]
     used = [np.zeros(n, np.bool_) for n in (height, width)]
     has_steps = False
     for box in row_major_slabs((height, width), max(_SLAB, width)):
@@ -182,20 +180,20 @@ class LineIndex:
     [0, 2]
     """
 
-    def __init__(self, values: NDArray[np.float32]) -> None:
+    def __init__(self, values: Array) -> None:
         self.values = values
         self.order = np.argsort(values[:, 0], kind="stable")
         self.first = values[self.order, 0]
 
-    def find(self, line: NDArray[np.float32], steps: NDArray[np.float32] | None) -> NDArray[np.int64]:
+    def find(self, line: Array, steps: Array | None) -> NDArray[np.int64]:
         """Return which lines are equal to a `line`, or within `steps` of it."""
         apart = np.zeros_like(line) if steps is None else steps
         low = np.searchsorted(self.first, line[0] - apart[0], "left")
         high = np.searchsorted(self.first, line[0] + apart[0], "right")
-        found = self.order[low:high]
-        for part in (slice(1, 3), slice(3, None)) if len(found) else ():  # most differ at once
-            found = found[(np.abs(self.values[found, part] - line[part]) <= apart[part]).all(axis=1)]
-        return np.sort(found)
+        hits = self.order[low:high]
+        for part in (slice(1, 3), slice(3, None)) if len(hits) else ():  # most differ at once
+            hits = hits[(np.abs(self.values[hits, part] - line[part]) <= apart[part]).all(axis=1)]
+        return np.sort(hits)
 
 
 # Runs: lines that follow each other in both, in order or in the order of heads.
@@ -218,8 +216,12 @@ class LineRun(NamedTuple):
         return self._replace(start=self.start + steps * self.length)
 
 
-def _order_of(order: str, size: int, count: int) -> NDArray[np.int64]:
-    """Return the numbers of lines of heads in pairs or halves."""
+def order_of_lines(order: str, size: int, count: int) -> NDArray[np.int64]:
+    """Return the positions of `count` lines, in heads of `size` in pairs or halves where that is not 0.
+
+    >>> order_of_lines("paired", 4, 4).tolist()
+    [0, 2, 1, 3]
+    """
     at = np.arange(count, dtype=np.int64)
     if not size:
         return at
@@ -253,7 +255,7 @@ def find_runs(wanted: Lines, sources: Sequence[Lines]) -> list[LineRun] | None:
     >>> [(run.panel, run.order, run.start, run.length) for run in runs]
     [(1, 'paired', 0, 4), (0, '', 0, 1), (-1, '', 0, 1)]
     """
-    indices = [LineIndex(each.values) for each in sources]
+    indices = [LineIndex(source.values) for source in sources]
     runs: list[LineRun] = []
     at, total = 0, len(wanted.values)
     while at < total:
@@ -262,11 +264,13 @@ def find_runs(wanted: Lines, sources: Sequence[Lines]) -> list[LineRun] | None:
             return None
         zeros = wanted.used[at:]
         count = int(zeros.argmax()) if zeros.any() else len(zeros)
-        nothing = [LineRun(-1, "", 0, 0, count)] if count else []  # unless a source has zeros there, too
-        found = max([*nothing, *_runs_at(wanted, at, sources, indices, runs)], key=lambda run: run.length, default=None)
-        if found is None:
+        nothing = [LineRun(-1, "", 0, 0, count)] if count else []  # unless a source also has zeros there
+        longest = max(
+            [*nothing, *_runs_at(wanted, at, sources, indices, runs)], key=lambda run: run.length, default=None
+        )
+        if longest is None:
             return None
-        runs.append(found)
+        runs.append(longest)
         at += runs[-1].length
     return runs
 
@@ -274,13 +278,13 @@ def find_runs(wanted: Lines, sources: Sequence[Lines]) -> list[LineRun] | None:
 def _runs_at(
     wanted: Lines, at: int, sources: Sequence[Lines], indices: list[LineIndex], before: list[LineRun]
 ) -> Iterator[LineRun]:
-    """Yield the runs that may begin at a line; those that go on with earlier ones first."""
+    """Yield the runs that may begin at a line; continuations of earlier runs come first."""
 
     def starts(k: int, line: int) -> list[int]:
         steps = None if wanted.steps is None else wanted.steps[line]
-        found = indices[k].find(wanted.values[line], steps).tolist()
+        lines = indices[k].find(wanted.values[line], steps).tolist()
         ends = {run.start + run.length for run in before[-2 * len(sources) :] if run.panel == k}
-        return sorted(found, key=lambda start: start not in ends)[:_MAX_STARTS]
+        return sorted(lines, key=lambda start: start not in ends)[:_MAX_STARTS]
 
     for k, own in enumerate(sources):
         tried: set[tuple[int, str, int]] = set()
@@ -299,13 +303,23 @@ def _runs_at(
                     if (start, order, size) in tried:
                         continue
                     tried.add((start, order, size))
-                    index = start + _order_of(order, size, (len(own.values) - start) // size * size)
+                    index = start + order_of_lines(order, size, (len(own.values) - start) // size * size)
                     count = _length_of_run(own.values, wanted, at, index) // size * size
                     if count:
                         yield LineRun(k, order, size, start, count)
 
 
 # Expressions of runs.
+
+
+def divisors(number: int) -> list[int]:
+    """Return all divisors of a number.
+
+    >>> divisors(12)
+    [1, 2, 3, 4, 6, 12]
+    """
+    low = [k for k in range(1, isqrt(number) + 1) if number % k == 0]
+    return sorted({*low, *[number // k for k in low]})
 
 
 def _spell_source(run: LineRun, text: str, extent: int) -> str:
@@ -339,15 +353,15 @@ def spell_runs(runs: Sequence[LineRun], texts: Sequence[str], extents: Sequence[
     if not body or body[0].panel < 0:
         return None
     total = sum(run.length for run in runs)
-    found = [_spell_joined(body, texts, extents)]
+    candidates = [_spell_joined(body, texts, extents)]
     for size in divisors(len(body))[1:-1]:
         groups = len(body) // size
         if all(run.panel >= 0 and run == body[k % size].after(k // size) for k, run in enumerate(body)):
             whole = [run._replace(length=run.length * groups) for run in body[:size]]
             parts = [_spell_source(run, texts[run.panel], extents[run.panel]) for run in whole]
-            found.append(f"interleave([{', '.join(parts)}], {groups})")
+            candidates.append(f"interleave([{', '.join(parts)}], {groups})")
             break
-    text = min(found, key=len)
+    text = min(candidates, key=len)
     return f"pad({text}, {total}, 0)" if zeros else text
 
 
@@ -379,9 +393,9 @@ class Wanted:
     def __init__(self, panel: Panel) -> None:
         self.panel = panel
         self.lines = sample_lines(panel)
-        ends = [int(np.max(np.flatnonzero(each.used), initial=0)) + 1 for each in self.lines]
+        ends = [int(np.max(np.flatnonzero(lines.used), initial=0)) + 1 for lines in self.lines]
         self.lengths = (ends[1], ends[0])
-        if self.lengths != tuple([each.length for each in self.lines]):
+        if self.lengths != tuple([lines.length for lines in self.lines]):
             self.lines = sample_lines(panel, self.lengths)
 
     @property
@@ -395,8 +409,8 @@ class Wanted:
         return used[np.unique(np.linspace(0, len(used) - 1, _SEEDS).astype(np.int64))].tolist() if len(used) else []
 
     def hits(self, lines: tuple[Lines, Lines]) -> set[tuple[int, int]]:
-        """Return along which of its axes, and which of theirs, some of its lines are among those of another panel."""
-        found = set()
+        """Return the pairs of its axes and axes of another panel along which some lines of the two are equal."""
+        pairs = set()
         for axis, theirs in product(self.axes, (0, 1)):
             own, other = self.lines[axis], lines[theirs]
             if own.length != other.length or (len(self.panel.shape) == 1) != (other.length == 1):
@@ -404,12 +418,12 @@ class Wanted:
             index = LineIndex(other.rounded(self.panel.tensor.format).values)
             for seed in self.seeds(axis):
                 if len(index.find(own.values[seed], None if own.steps is None else own.steps[seed])):
-                    found.add((axis, theirs))
+                    pairs.add((axis, theirs))
                     break
-        return found
+        return pairs
 
     def express(self, axis: int, sources: Sequence[tuple[Panel, int, Lines]]) -> str | None:
-        """Return the expression that makes the panel of the lines of others; None if there is none.
+        """Return the expression that makes the panel from the lines of others; None if there is none.
 
         Args:
             axis: the axis of the panel whose lines are looked for.

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from .._text import count_of, list_some
+from .._text import NUMBER_IN_NAME, count_of, list_some
 from ..copying import Assembly
 from ..files import FilePath, StoredTensor, open_tensors, store_arrays
 from ..formats import Format, cast, scalar_format_of
@@ -29,14 +29,13 @@ from ..layout import Box
 from ..memory import Mesh, TensorSpec, from_bytes, to_bytes
 from .cache_folder import suits_any_mesh
 from .line_search import Lines, Panel, Wanted, assemble, sample_lines
-from .orders import Values, find_order, hash_rows
-from .signatures import Array, sign_tensor
+from .orders import Values, find_order
+from .signatures import sign_tensor
 from .source import AssembledSource, is_plain, stored_shape
-from .tensor_diff import ComparedTensor, collect_tensors, row_major_slabs
+from .tensor_diff import Array, ComparedTensor, collect_tensors, row_major_slabs
 
 Others: TypeAlias = "Mapping[str, tuple[str, ...]]"
 
-_NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
 _SLAB = 1 << 22  # elements in memory at a time
 _MAX_NEAR = 1 << 10  # panels that are tried directly
 _MAX_TRIED = 1 << 18  # pairs of panels in formats that round, where names do not help
@@ -44,7 +43,8 @@ _MAX_EQUAL = 8  # sources with equal contents that are listed
 _MAX_CANDIDATES = 1 << 8  # of these, among which the nearest name is looked for
 _MAX_ORDERED = 1 << 26  # elements of a tensor of which any order is looked for
 _MAX_REPEATED = 1 << 10  # rows
-_SHORT, _LONGEST = 200, 600  # characters of an expression, and of what is printed of one
+_ODD = 0x9E3779B97F4A7C15  # a factor of hashes, for lines that only differ in the position of an element
+_SHORT, _MAX_PRINTED = 200, 600  # characters of an expression
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Match:
 
     `through` are formats that values were rounded to on the way. If it is not `exact`, some elements differ, by at most
     one step of B's format. `others` are tensors with the same contents as a source, which could be meant as well.
-    Without a `text`, nothing was found, and `problem` says what was tried.
+    Without a `text`, nothing was found, and `problem` is the reason.
 
     >>> turned = match({"w": np.arange(6.0).reshape(2, 3)}, {"t": np.arange(6.0).reshape(2, 3).T})["t"]
     >>> print(turned)
@@ -88,8 +88,8 @@ class Match:
         equal = "".join([f"; {name} equals {list_some(more, 4)}" for name, more in self.others.items()])
         text = (
             self.text
-            if len(self.text) <= _LONGEST
-            else f"{self.text[:_LONGEST]} ... (in {len(self.value.parts)} parts)"
+            if len(self.text) <= _MAX_PRINTED
+            else f"{self.text[:_MAX_PRINTED]} ... (in {len(self.value.parts)} parts)"
         )
         return f"{self.name} = {text}{near}{equal}"
 
@@ -119,7 +119,7 @@ class MatchReport:
         return next(match for match in self.matches if match.name == name)
 
     def rules(self) -> str:
-        """Return rules in TOML, by which `convert` makes the tensors of B that were found of those of A.
+        """Return rules in TOML, by which `convert` makes the matched tensors of B from tensors of A.
 
         >>> print(match({"w": np.float32([[1, 2], [3, 4]])}, {"t": np.float32([[1, 3], [2, 4]])}).rules())
         "*" = { skip = true }
@@ -150,15 +150,15 @@ class MatchReport:
         return {"matches": [match.to_json() for match in self.matches], "unmatched": self.unmatched}
 
     def __str__(self) -> str:
-        found = len(self.matches) - len(self.unmatched)
+        count = len(self.matches) - len(self.unmatched)
         head = (
-            f"{found} of {count_of(len(self.matches), 'tensor')} of B {'is' if found == 1 else 'are'} made of tensors"
+            f"{count} of {count_of(len(self.matches), 'tensor')} of B {'is' if count == 1 else 'are'} made of tensors"
         )
         return "\n".join([f"{head} of A, by all their elements", *map(str, self.matches)])
 
 
 def _describe_memory(spec: TensorSpec) -> dict[str, Any]:
-    """Return the memory of a tensor, as rules say it; nothing for cores that are no one grid from (0, 0) on."""
+    """Return the memory of a tensor as settings of rules; none for cores that are not one grid from (0, 0)."""
     sharding, layout = spec.memory.sharding, spec.memory.memory_layout.name.removesuffix("_SHARDED").lower()
     buffer = {"buffer": str(spec.memory.buffer_type).lower()}
     if sharding is None:
@@ -177,7 +177,7 @@ def _describe_memory(spec: TensorSpec) -> dict[str, Any]:
 
 
 def _describe_mesh(mesh: Mesh) -> dict[str, Any]:
-    """Return how the devices of a mesh share a tensor, as rules say it."""
+    """Return how the devices of a mesh share a tensor, as settings of rules."""
     cuts = mesh.topology.placements
     if suits_any_mesh(mesh):
         return {}
@@ -211,13 +211,13 @@ def match(
             matches[name] = search.find_near(name)
             if progress is not None:
                 progress(len(matches), len(search.b))
-        matches |= search.find_far([name for name, found in matches.items() if found.value is None])
+        matches |= search.find_far([name for name, own in matches.items() if own.value is None])
     return MatchReport(tuple([matches[name] for name in search.b]), frozenset(search.a), search.b)
 
 
 def _open(value: FilePath | Mapping[str, Any]) -> Mapping[str, StoredTensor]:
     tensors = open_tensors(value) if isinstance(value, (str, os.PathLike)) else value
-    return tensors if all(isinstance(each, StoredTensor) for each in tensors.values()) else store_arrays(tensors)
+    return tensors if all(isinstance(tensor, StoredTensor) for tensor in tensors.values()) else store_arrays(tensors)
 
 
 class _Source(NamedTuple):
@@ -228,12 +228,13 @@ class _Source(NamedTuple):
 
 
 class _Search:
-    """The search for the tensors of B among those of A."""
+    """The search for the tensors of B among the tensors of A."""
 
     def __init__(self, a: Mapping[str, StoredTensor], b: Mapping[str, StoredTensor]) -> None:
         self.a, self.b = a, b
         self.ours, self.theirs = (
-            {name: each for name, each in collect_tensors(side).items() if each.format is not None} for side in (a, b)
+            {name: tensor for name, tensor in collect_tensors(side).items() if tensor.format is not None}
+            for side in (a, b)
         )
         self.signatures = {name: sign_tensor(_in_memory(tensor)) for name, tensor in self.ours.items()}
         self.by_key: dict[tuple[int, int], list[str]] = defaultdict(list)
@@ -267,13 +268,13 @@ class _Search:
             value = assemble(turned, self.a)
             return Match(name, turned, value, others=self._equal_sources(value.sources))
         if not signature.nonzero:
-            return Match(name, problem="all its elements are zero, and no tensor of A of its shape is so")
+            return Match(name, problem="all its elements are zero, and A has no such tensor of its shape")
         near = self.near(_group(name))
         attempts = [partial(self._reorder, tensor, source) for source in equal]
         attempts += [partial(self._express, tensor, near), partial(self._add_constant, tensor, near)]
-        found = (self._prove(name, tensor, attempt()) for attempt in attempts)
+        matches = (self._prove(name, tensor, attempt()) for attempt in attempts)
         problem = Match(name, problem="no tensors of A have its rows or columns")
-        return next((each for each in found if each is not None), problem)
+        return next((result for result in matches if result is not None), problem)
 
     def _turn(self, tensor: ComparedTensor, source: str) -> str | None:
         """Return how a tensor is another one as it is, or transposed: the usual cases, fast."""
@@ -291,14 +292,14 @@ class _Search:
     def _reorder(self, tensor: ComparedTensor, source: str) -> str | None:
         """Return how a tensor is made of one with the same elements, in another order."""
         ours = self.ours[source]
-        found = self._express(tensor, [_Source(panel, sample_lines(panel)) for panel in Panel.of(source, ours)])
-        is_short = found is not None and len(found) < _SHORT
+        by_lines = self._express(tensor, [_Source(panel, sample_lines(panel)) for panel in Panel.of(source, ours)])
+        is_short = by_lines is not None and len(by_lines) < _SHORT
         if is_short or not prod(ours.shape) == prod(tensor.shape) <= _MAX_ORDERED:
-            return found
+            return by_lines
         a, b = _values(ours), _values(tensor)
         order = find_order(Values(a.astype(b.dtype).reshape(-1), b.reshape(-1)), source, ours.shape, tensor.shape)
         text = None if order is None else _shape(order[1].text, order[1].shape, tensor.shape)
-        return min([each for each in (found, text) if each is not None], key=len, default=None)
+        return min(filter(None, (by_lines, text)), key=len, default=None)
 
     def _express(self, tensor: ComparedTensor, sources: Sequence[_Source]) -> str | None:
         """Return how a tensor is made of the rows or columns of others."""
@@ -322,13 +323,13 @@ class _Search:
         if height <= _MAX_REPEATED and (rows == rows[0]).all():
             text = _make_panel(Wanted(_as_vector(tensor, wanted.panel.read(0, 1))), vectors)
             return None if text is None else f"repeat({text}, {height})"
-        if vectors and height * width <= max(len(each.lines[0].used) for each in vectors):
+        if vectors and height * width <= max(len(source.lines[0].used) for source in vectors):
             text = _make_panel(Wanted(_as_vector(tensor, wanted.panel.read())), vectors)
             return None if text is None else f"rows_of({text}, {width})"
         return None
 
     def _stack(self, tensor: ComparedTensor, long: tuple[int, ...], sources: Sequence[_Source]) -> str | None:
-        """Return how a tensor is made that has several matrices."""
+        """Return how a tensor of several matrices is made."""
         texts = [_make_panel(Wanted(panel), sources) for panel in Panel.of("", tensor)] if len(long) == 3 else []
         if not texts or None in texts:
             return None
@@ -337,8 +338,8 @@ class _Search:
         return _shape(text, (long[0], *inner), tensor.shape)
 
     def _add_constant(self, tensor: ComparedTensor, sources: Sequence[_Source]) -> str | None:
-        """Return the vector to which a whole number was added, in its own format."""
-        vectors = [each.panel for each in sources if each.panel.shape == (prod(tensor.shape),)]
+        """Return the expression of a vector with a whole number added, in its own format."""
+        vectors = [source.panel for source in sources if source.panel.shape == (prod(tensor.shape),)]
         wanted = _values(tensor).reshape(-1) if vectors else np.empty(0)
         long = _long(tensor)
         for panel in vectors:
@@ -355,13 +356,13 @@ class _Search:
         return None
 
     def find_far(self, names: Sequence[str]) -> dict[str, Match]:
-        """Return how tensors of B are made of tensors of A in any layer, as far as rows and columns show it."""
+        """Return how tensors of B are made of tensors of A in any layer, found by their rows and columns."""
         wanted = {name: panels for name in names if name in self.theirs and (panels := Panel.of("", self.theirs[name]))}
         result: dict[str, Match] = {}
         for name, panels in self._look_for(wanted).items():
             sources = [_Source(panel, sample_lines(panel)) for panel in panels]
-            found = self._prove(name, self.theirs[name], self._express(self.theirs[name], sources))
-            result |= {} if found is None else {name: found}
+            proven = self._prove(name, self.theirs[name], self._express(self.theirs[name], sources))
+            result |= {} if proven is None else {name: proven}
         return result
 
     def _look_for(self, wanted: Mapping[str, Sequence[Panel]]) -> dict[str, list[Panel]]:
@@ -378,7 +379,7 @@ class _Search:
                     for lines in own.lines:
                         hashes[element, lines.length].append((_hash_lines(lines), name))
         index = {key: _sort_hashes(parts) for key, parts in hashes.items()}
-        found: dict[str, list[Panel]] = defaultdict(list)
+        sources: dict[str, list[Panel]] = defaultdict(list)
         for panel in (panel for name, tensor in self.ours.items() for panel in Panel.of(name, tensor) if wanted):
             both = sample_lines(panel)
             names = {name for name, own in rounded if own.hits(both)}
@@ -386,8 +387,8 @@ class _Search:
                 if lines.length == length > 1:
                     names |= _owners_of(_hash_lines(lines.rounded(element)), *parts)
             for name in names:
-                found[name].append(panel)
-        return found
+                sources[name].append(panel)
+        return sources
 
     def _prove(self, name: str, target: ComparedTensor, text: str | None) -> Match | None:
         """Return a match if all elements agree."""
@@ -396,7 +397,9 @@ class _Search:
         value = assemble(text, self.a)
         stored = {source: self.a[source] for source in value.sources}
         blocks = target.format is not None and target.format.has_blocks
-        stages = [(), ("bfloat16",)] if blocks and any(each.dtype.itemsize > 2 for each in stored.values()) else [()]
+        stages = (
+            [(), ("bfloat16",)] if blocks and any(tensor.dtype.itemsize > 2 for tensor in stored.values()) else [()]
+        )
         results = []
         for through in stages:
             source = AssembledSource(value, stored, tuple(map(scalar_format_of, through)))
@@ -413,16 +416,16 @@ class _Search:
         own = {name: self.signatures[name] for name in names}
         equal = {
             name: [
-                each for each in self.by_key[sign.key][:_MAX_CANDIDATES] if self.signatures[each].count == sign.count
+                twin for twin in self.by_key[sign.key][:_MAX_CANDIDATES] if self.signatures[twin].count == sign.count
             ]
             for name, sign in own.items()
         }
-        others = {name: tuple([each for each in same if each not in names]) for name, same in equal.items()}
+        others = {name: tuple([twin for twin in same if twin not in names]) for name, same in equal.items()}
         return {name: more[:_MAX_EQUAL] for name, more in others.items() if more}
 
 
 def _compare(source: AssembledSource, target: ComparedTensor) -> str:
-    """Return whether all elements of a tensor are "equal" to the values, "near" them, by a step of it, or ""."""
+    """Return "equal" if all elements equal the values, "near" if they are within a step of them, else ""."""
     element, mesh = target.format, target.mesh
     assert element is not None
     if source.value.shape != target.shape:
@@ -466,19 +469,19 @@ def _long(tensor: ComparedTensor) -> tuple[int, ...]:
 
 
 def _is_float(tensor: ComparedTensor) -> bool:
-    """Return whether elements are floating-point numbers, to which those of others may be rounded."""
+    """Return whether elements are floating-point numbers, to which other tensors may be rounded."""
     return tensor.format is not None and not tensor.format.has_blocks and tensor.format.kind == "float"
 
 
 def _in_memory(tensor: ComparedTensor) -> ComparedTensor:
-    """Return a tensor with its values in memory if they are few, and no blocks, which have steps."""
+    """Return a tensor with its values in memory, if they are few and not in blocks, which have steps."""
     if tensor.format is None or tensor.format.has_blocks or prod(tensor.shape) > _SLAB:
         return tensor
     return replace(tensor, source=_values(tensor))
 
 
 def _values(tensor: ComparedTensor) -> Array:
-    """Return all values; those that are plain in a file without the work that parts and pages need."""
+    """Return all values; plain ones are read from the file directly, without parts and pages."""
     source = tensor.source
     if (
         isinstance(source, StoredTensor)
@@ -503,7 +506,7 @@ def _as_vector(tensor: ComparedTensor, values: Array) -> Panel:
 
 
 def _shape(text: str, shape: Sequence[int], wanted: Sequence[int]) -> str:
-    """Return an expression of some shape in a wanted one of as many elements."""
+    """Return an expression of a `shape` in the `wanted` shape, which has as many elements."""
     if tuple(shape) == tuple(wanted):
         return text
     ones = len(wanted) - len(shape)
@@ -513,8 +516,8 @@ def _shape(text: str, shape: Sequence[int], wanted: Sequence[int]) -> str:
 
 
 def _group(name: str) -> str:
-    """Return the number of the layer that a name has, as text; empty if it has none."""
-    number = _NUMBER.search(name)
+    """Return the number of the layer in a name as text; empty if there is none."""
+    number = NUMBER_IN_NAME.search(name)
     return "" if number is None else number[0]
 
 
@@ -524,9 +527,14 @@ def _closeness(name: str, other: str) -> tuple[bool, float, str]:
 
 
 def _hash_lines(lines: Lines) -> Array:
-    """Return a hash of each line that is not zero, nor the same number all over."""
+    """Return a hash of each line that does not repeat one number."""
     values = lines.values[lines.used & (lines.values != lines.values[:, :1]).any(axis=1)]
-    return hash_rows((values + np.float32(0)).view(np.uint32))
+    codes = (values + np.float32(0)).view(np.uint32).astype(np.uint64)
+    codes ^= codes >> np.uint64(7)
+    codes += np.uint64(1)
+    factors = np.cumprod(np.full(codes.shape[1], _ODD, dtype=np.uint64))
+    hashes: Array = (codes * codes * factors).sum(axis=1, dtype=np.uint64)
+    return hashes
 
 
 def _sort_hashes(parts: list[tuple[Array, str]]) -> tuple[Array, Array, list[str]]:

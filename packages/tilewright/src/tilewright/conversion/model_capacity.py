@@ -57,7 +57,7 @@ _OTHER_TOKENS = (
 )
 _TRACE = "trace"
 _NOT_COUNTED = "activations of prefill, sampling, buffers of collectives, vision and sound"
-_TIGHT = 0.1  # of a bank: the tightest production rows keep as much for what is not counted
+_TIGHT = 0.1  # of a bank: the tightest production rows keep as much for uncounted buffers
 _GROUPS = {"FF1_FF3": "w1 and w3", "FF2": "w2", "WQKV": "wqkv", "WO": "wo"}
 _MAX_LISTED = 6  # demands of a kind that are printed
 _MOST = 1 << 40  # blocks or users that are looked for
@@ -96,7 +96,7 @@ class Demand:
 
 
 class Shortage(NamedTuple):
-    """The tensor at which ttnn would refuse: what it is, how many come before, and the bytes of a bank it finds."""
+    """The tensor at which ttnn would refuse: its name, how many come before, and the free bytes of a bank."""
 
     name: str
     placed: int
@@ -108,9 +108,9 @@ class Shortage(NamedTuple):
 class Capacity(Drawable):
     """Whether what a device holds fits it, and how much more would.
 
-    `demands` are what is counted, in the order of allocation; the cache has `blocks`, of `block_size` tokens, for the
-    `users` of one of the `replicas`, who may take up to `context` tokens each. `notes` are about the request, and
-    `is_estimate` says that the weights are estimated from config.json.
+    `demands` are the counted tensors, in the order of allocation; the cache has `blocks`, of `block_size` tokens, for
+    the `users` of one of the `replicas`, who may take up to `context` tokens each. `notes` are about the request, and
+    `is_estimate` tells whether the weights are estimated from config.json.
 
     >>> spec = TensorSpec((1, 8, 64, 128), "bfloat8_b", "tile", chip="n150")
     >>> capacity([], "N150", cache=spec, cache_count=64).largest
@@ -142,7 +142,7 @@ class Capacity(Drawable):
         return {"block": self.blocks, "user": self.users, "row": ceil_div(self.context, 32)}
 
     def used(self, **numbers: int) -> int:
-        """Return the bytes of each bank that are used, with other `numbers` than those that were asked for, if any."""
+        """Return the used bytes of each bank, with other `numbers` than the requested ones if given."""
         asked = self.numbers | numbers
         return sum([demand.bytes_per_bank(asked) for demand in self.demands])
 
@@ -166,11 +166,11 @@ class Capacity(Drawable):
         """Where ttnn would refuse, allocating in order; None if everything fits."""
         free, placed = self.bank_bytes, 0
         for demand in self.demands:
-            each = demand.bytes_each(self.numbers)
-            fitting = min(demand.count, free // each) if each else demand.count
-            placed, free = placed + fitting, free - fitting * each
+            size = demand.bytes_each(self.numbers)
+            fitting = min(demand.count, free // size) if size else demand.count
+            placed, free = placed + fitting, free - fitting * size
             if fitting < demand.count:
-                return Shortage(f"{demand.kind}: {demand.name}", placed, each, free)
+                return Shortage(f"{demand.kind}: {demand.name}", placed, size, free)
         return None
 
     @cached_property
@@ -255,7 +255,7 @@ class Capacity(Drawable):
         return allocator, names
 
     def changes(self) -> Iterator[str]:
-        """Yield changes with which what was asked would fit, each computed: formats, users, context, the next machine.
+        """Yield changes with which the request would fit, each computed: formats, users, context, the next machine.
 
         >>> spec = TensorSpec((1, 8, 64, 128), "bfloat16", "tile", chip="n150")
         >>> next(capacity([], "N150", cache=spec, cache_count=64, blocks=2000).changes())
@@ -280,12 +280,12 @@ class Capacity(Drawable):
             smaller = [name for name in SMALLER.get(demand.spec.dtype.name, ()) if name.startswith("bfloat")]
             if smaller and demand.spec.page_layout is PageLayout.TILE and demand.kind in ("weights", "KV cache"):
                 changed = replace(demand, spec=demand.spec.with_dtype(smaller[0]))
-                sizes = [each.bytes_per_bank(self.numbers) for each in (demand, changed)]
+                sizes = [variant.bytes_per_bank(self.numbers) for variant in (demand, changed)]
                 text = f"{demand.name if demand.kind == 'weights' else demand.kind} in {smaller[0]}"
                 savings[text] = savings.get(text, 0) + sizes[0] - sizes[1]
         chosen: list[str] = []
         left, alone = self.used(), [text for text in savings if self.used() - savings[text] <= self.bank_bytes]
-        for text in alone or sorted(savings, key=lambda each: -savings[each]):
+        for text in alone or sorted(savings, key=lambda text: -savings[text]):
             chosen.append(text)
             left = (self.used() if alone else left) - savings[text]
             if left <= self.bank_bytes:
@@ -326,11 +326,13 @@ class Capacity(Drawable):
     def _rows(self) -> Iterator[tuple[str, str]]:
         whole, banks = self.chip.bank_bytes("dram"), self.chip.banks("dram")
         for kind, size in self.by_kind().items():
-            own = sorted([each for each in self.demands if each.kind == kind], key=lambda each: -self._size_of(each))
-            source = ", ".join(dict.fromkeys([each.source for each in own if each.source])) or "as given"
+            own = sorted(
+                [demand for demand in self.demands if demand.kind == kind], key=lambda demand: -self._size_of(demand)
+            )
+            source = ", ".join(dict.fromkeys([demand.source for demand in own if demand.source])) or "as given"
             source = f"a region of {self.trace_region_size} bytes" if kind == _TRACE else source
             yield kind, f"{format_bytes(size)} of each bank ({size / whole:.1%}): {source}"
-            yield from [("", self._describe(each)) for each in own[:_MAX_LISTED]]
+            yield from [("", self._describe(demand)) for demand in own[:_MAX_LISTED]]
             if len(own) > _MAX_LISTED:
                 rest = sum(map(self._size_of, own[_MAX_LISTED:]))
                 yield "", f"{format_bytes(rest):>9}  {count_of(len(own) - _MAX_LISTED, 'smaller kind')} of tensors"
@@ -495,7 +497,7 @@ def solve_precision(model: FilePath | Mapping[str, Any], machine: str, **questio
     'accuracy'
     """
     if "optimizations" in question:
-        raise FormatError("the optimizations are what is looked for; leave them out")
+        raise FormatError("solving for the precision chooses the optimizations; leave them out")
     for optimizations in _PRECISIONS:
         report = capacity(model, machine, **{**question, "optimizations": optimizations})
         if report.fits:
@@ -529,7 +531,7 @@ _ESTIMATED = "estimated from config.json"
 
 
 def _open(model: FilePath | Mapping[str, Any] | Checkpoint, recipe: Recipe) -> Checkpoint:
-    """Return the checkpoint of a model, or what its config.json says, where there is nothing else to go by."""
+    """Return the checkpoint of a model, or one of its config.json alone, if there is nothing else."""
     if isinstance(model, Checkpoint):
         return model
     if isinstance(model, Mapping):
@@ -619,7 +621,7 @@ def _estimate_weights(
 def _share_tokens(
     name: str, machine: Machine, sizes: ModelSizes, context: int | None, tokens: int | None
 ) -> tuple[int, int]:
-    """Return the tokens that one user may take, and those that all users of a replica share."""
+    """Return the tokens of one user, and the tokens that all users of a replica share."""
     devices = prod(machine.mesh)
     usual = (
         number
@@ -633,7 +635,7 @@ def _share_tokens(
 
 
 def _caches(sizes: ModelSizes, machine: Machine, block_size: int, dtype: str) -> Iterator[Demand]:
-    """Yield what the layers keep of the tokens of users, on each device of a replica."""
+    """Yield the caches and states that the layers keep for users, on each device of a replica."""
     devices = prod(machine.mesh)
     for layers in sizes.cache_layers():
         copies = devices // layers.heads if layers.heads else 1

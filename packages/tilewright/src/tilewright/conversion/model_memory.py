@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a config.json says about the memory of a model: its caches by kind of attention, and its weights, estimated.
+"""The memory of a model by its config.json: its caches by kind of attention, and its weights, estimated.
 
-A recipe knows the weights of its families exactly; other weights are estimated here, and say so.
+A recipe knows the weights of its families exactly; other weights are estimated here, and reported as estimates.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class ModelSizes:
         return _size(self.config, self.read, *keys, default=default)
 
     def layer_kinds(self, cached: bool = False) -> dict[str, int]:
-        """Return how many layers there are of each kind, or only of those with a cache of their own if `cached`."""
+        """Return the number of layers of each kind, counting only layers with a cache of their own if `cached`."""
         kinds = self.config.get("layer_types")
         if not isinstance(kinds, list) or not all(isinstance(kind, str) for kind in kinds):
             kinds = []
@@ -111,7 +111,7 @@ class ModelSizes:
         return dict(Counter(kinds[: max(0, self.layers - shared)]))
 
     def cache_layers(self) -> list[CacheLayers]:
-        """Return what the layers keep: K and V, a latent vector (MLA), K and V of a window, or a state."""
+        """Return the caches of the layers: K and V, a latent vector (MLA), K and V of a window, or a state."""
         if rank := self.size("kv_lora_rank", default=0):
             width = rank + self.size("qk_rope_head_dim", default=0)
             return [CacheLayers("latent attention (MLA)", self.layers, 1, width, 1)]
@@ -138,7 +138,7 @@ class ModelSizes:
         }
 
     def uncounted_layers(self) -> Iterator[str]:
-        """Yield a remark on each kind of layers that keep something else than attention does."""
+        """Yield a remark on each kind of layer without attention, whose state is not counted."""
         for kind, layers in self.layer_kinds().items():
             if "attention" not in kind:
                 yield f"{count_of(layers, 'layer')} of kind {kind[:40]!r}: what they keep of users is not counted"

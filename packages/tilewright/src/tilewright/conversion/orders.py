@@ -10,25 +10,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise, permutations
-from math import isqrt, prod
+from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._text import format_extents
+from .._text import format_extents, name_axis
 from ..copying import Assembly, join
 from ..errors import LayoutError
+from .line_search import Lines, divisors, find_runs, order_of_lines
+from .tensor_diff import Array
 
-Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 Modes: TypeAlias = "list[tuple[int, int]]"  # (extent, stride), slowest first
 
 _SAMPLE = 256  # elements that most wrong orders differ in
 _MAX_STEPS = 4000  # of a search for strides
 _MAX_DIMENSIONS = 4  # of which all orders are tried
 _MAX_BLOCKS = 1 << 12  # of rows that were moved together
-_DIRECTIONS = 4  # that tell rows apart which are only close to each other
-_CHUNK = 1 << 20  # elements that are hashed at a time
+_ROW_SAMPLE = 32  # elements that most wrong rows differ in
 TILE, _FACE = 32, 16
 
 
@@ -57,6 +57,11 @@ class Values:
     def hold(self, offsets: Array) -> bool:
         """Return whether the elements of a at `offsets` are all elements of b, in order."""
         return bool(self.same(self.a[offsets], slice(None)).all())
+
+    def rows_along(self, shape: tuple[int, ...], axis: int) -> Values:
+        """Return both sides as matrices whose rows are the parts of a tensor of some `shape` along an `axis`."""
+        sides = [side for side in (self.a, self.b, self.apart) if side is not None]
+        return Values(*[np.moveaxis(side.reshape(shape), axis, 0).reshape(shape[axis], -1) for side in sides])
 
     def hold_in_order(self, order: Assembly) -> bool:
         """Return whether b has all elements of a in an `order`, after a look at some of them."""
@@ -92,16 +97,6 @@ def offsets_of(modes: Modes, index: Array) -> Array:
         index, digit = np.divmod(index, extent)
         offsets += digit * stride
     return offsets
-
-
-def divisors(number: int) -> list[int]:
-    """Return all divisors of a number.
-
-    >>> divisors(12)
-    [1, 2, 3, 4, 6, 12]
-    """
-    low = [k for k in range(1, isqrt(number) + 1) if number % k == 0]
-    return sorted({*low, *[number // k for k in low]})
 
 
 # Orders that have a name.
@@ -222,9 +217,9 @@ def find_strides(values: Values) -> Modes | None:
                     wrong = np.flatnonzero(~good.reshape(end - first, -1).all(axis=1))
                     run += int(wrong[0]) if len(wrong) else end - first
             for extent in reversed([k for k in extents if 1 < k <= run and (count // block) % k == 0]):
-                found = search([(extent, stride), *modes], block * extent)
-                if found is not None:
-                    return found
+                rest = search([(extent, stride), *modes], block * extent)
+                if rest is not None:
+                    return rest
         return None
 
     extents = strides = divisors(count)
@@ -246,57 +241,29 @@ def order_with_strides(source: str, shape: tuple[int, ...], modes: Modes) -> Ass
 
 
 def _by_stride(modes: Modes) -> list[int]:
-    """Return the positions of modes, that with the largest stride first."""
+    """Return the positions of modes by their strides, the largest first."""
     return sorted(range(len(modes)), key=lambda k: -modes[k][1])
 
 
 # Rows that moved as a whole.
 
-_ODD = 0x9E3779B97F4A7C15  # for hashes that only differ in the position of an element
 
-
-def hash_rows(rows: Array) -> NDArray[np.uint64]:
-    """Return a hash of each row of a matrix of unsigned integers, which depends on the order of its elements.
-
-    >>> hashes = hash_rows(np.array([[1, 2], [2, 1], [1, 2]], dtype=np.uint32))
-    >>> bool(hashes[0] == hashes[2]), bool(hashes[0] == hashes[1])
-    (True, False)
-    """
-    factors = np.cumprod(np.full(rows.shape[1], _ODD, dtype=np.uint64))
-    hashes = np.empty(len(rows), dtype=np.uint64)
-    step = max(1, _CHUNK // max(1, rows.shape[1]))
-    for start in range(0, len(rows), step):
-        part = rows[start : start + step].astype(np.uint64)
-        part ^= part >> np.uint64(7)
-        part += np.uint64(1)
-        hashes[start : start + step] = (part * part * factors).sum(axis=1, dtype=np.uint64)
-    return hashes
-
-
-def find_moved_rows(ours: Array, theirs: Array) -> NDArray[np.int64] | None:
-    """Return which row of one matrix each row of the other is; None unless both have the same rows.
+def find_moved_rows(values: Values) -> NDArray[np.int64] | None:
+    """Return which row of a each row of b is, where both are matrices; None unless a has all of them.
 
     >>> a = np.arange(12, dtype=np.uint32).reshape(4, 3)
-    >>> find_moved_rows(a, a[[2, 3, 0, 1]]).tolist()
+    >>> find_moved_rows(Values(a, a[[2, 3, 0, 1]])).tolist()
     [2, 3, 0, 1]
     """
-    hashes = [hash_rows(side) for side in (ours, theirs)]
-    order = [np.argsort(side, kind="stable") for side in hashes]
-    if not np.array_equal(hashes[0][order[0]], hashes[1][order[1]]):
+    width = values.a.shape[1]
+    at = np.unique(np.linspace(0, width - 1, _ROW_SAMPLE).astype(np.int64))
+    steps = None if values.apart is None else values.apart[:, at]
+    rows, wanted = (Lines(side[:, at], None, np.ones(len(side), np.bool_), width) for side in (values.a, values.b))
+    runs = find_runs(wanted._replace(steps=steps), [rows])
+    if runs is None:
         return None
-    moved = np.empty(len(ours), dtype=np.int64)
-    moved[order[1]] = order[0]
-    return moved if all(np.array_equal(ours[moved[k]], theirs[k]) for k in range(len(theirs))) else None
-
-
-def name_axis(axis: int, rank: int) -> str:
-    """Return the name of an `axis` of a tensor with `rank` dimensions.
-
-    >>> name_axis(0, 1), name_axis(0, 2), name_axis(2, 3), name_axis(0, 3)
-    ('elements', 'rows', 'columns', 'dimension 0')
-    """
-    names = {rank - 2: "rows", rank - 1: "columns" if rank > 1 else "elements"}
-    return names.get(axis, f"dimension {axis}")
+    moved = np.concatenate([run.start + order_of_lines(run.order, run.size, run.length) for run in runs])
+    return moved if values.same(values.a[moved], slice(None)).all() else None
 
 
 def join_moved_rows(tensor: Assembly, moved: Array, axis: int = 0) -> tuple[str, Assembly] | None:
@@ -346,30 +313,14 @@ def find_order(
     if shape != target:
         return None
     for axis in range(len(shape)):
-        sides = [np.moveaxis(side.reshape(shape), axis, 0).reshape(shape[axis], -1) for side in (values.a, values.b)]
-        if values.apart is None:
-            moved = find_moved_rows(*[side.view(f"u{side.itemsize}") for side in sides])
-        else:
-            apart = np.moveaxis(values.apart.reshape(shape), axis, 0).reshape(shape[axis], -1)
-            moved = _find_close_rows(sides[0], sides[1], apart)
+        moved = find_moved_rows(values.rows_along(shape, axis))
         if moved is not None:
             return join_moved_rows(Assembly.of(source, shape), moved, axis)
     return None
 
 
-def _find_close_rows(ours: Array, theirs: Array, apart: Array) -> NDArray[np.int64] | None:
-    """Return which row of one matrix each row of the other is close to, within distances; None unless all have one."""
-    if not 1 < len(ours) <= _MAX_BLOCKS:
-        return None
-    directions = np.random.default_rng(0).standard_normal((ours.shape[1], _DIRECTIONS))
-    here, there = ours @ directions, theirs @ directions
-    moved: NDArray[np.int64] = np.array([np.abs(here - row).sum(axis=1).argmin() for row in there], dtype=np.int64)
-    is_close = len(set(moved.tolist())) == len(ours) and bool((np.abs(ours[moved] - theirs) <= apart).all())
-    return moved if is_close else None
-
-
 def _with_shape(order: Assembly, target: tuple[int, ...]) -> Assembly:
-    """Return an order in another shape, or as it is if that cannot be said with strides for each dimension."""
+    """Return an order in another shape, or as it is if strides cannot express that for each dimension."""
     if order.shape == target:
         return order
     try:

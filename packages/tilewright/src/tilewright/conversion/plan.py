@@ -21,7 +21,7 @@ import numpy as np
 
 from .._files import as_path
 from .._integers import ceil_div, round_up
-from .._text import format_bytes, format_extents, list_some, suggest
+from .._text import format_bytes, format_extents, list_some, name_axis, suggest
 from ..copying import Part, count_elements
 from ..display import Drawable
 from ..errors import FileFormatError, FormatError, MemoryConfigError, OutOfMemory, TilewrightError
@@ -399,7 +399,7 @@ class Piece:
             for d, leaves in enumerate(own):
                 dimensions += [d] if leaves else []
                 if order := _describe_order(leaves):
-                    changes.append(f"{_dimension_name(d, len(strides))} {order}")
+                    changes.append(f"{name_axis(d, len(strides))} {order}")
         if sorted(dimensions) != dimensions:
             changes.insert(0, "transposed")
         if len(set(dimensions)) < len(dimensions):
@@ -423,10 +423,6 @@ def _describe_order(leaves: Sequence[tuple[int, int]]) -> str | None:
     if extents[-1] == 2 and strides[-2:] == [1, extents[-2]]:
         return f"in pairs, {extents[-2]} apart"
     return f"in the order ({','.join(map(str, extents))}):({','.join(map(str, strides))})"
-
-
-def _dimension_name(dimension: int, rank: int) -> str:
-    return {rank - 2: "rows", rank - 1: "columns" if rank > 1 else "elements"}.get(dimension, f"dimension {dimension}")
 
 
 @dataclass(frozen=True)
@@ -688,7 +684,7 @@ class SlabCutter:
         return slab.box.relative_to(tuple([-n for n in self.windows[slab.window].offset]))
 
     def convert(self, slab: Slab) -> ConvertedSlab:
-        """Return the pages that a slab must have, to compare them with those of a file."""
+        """Return the pages that a slab must have, to be compared with the pages of a file."""
         box, source, target = self.whole_box(slab), self.source, self.target
         parts = list(source.read_parts(box, aligned_bytes))
         spec = PagedBoxes(target.spec).box_spec(slab.box)

@@ -232,7 +232,7 @@ def _read_reasons(value: object, where: str) -> dict[str, str]:
 
 
 def _read_record(build: Callable[..., Any], defaults: Table | None = None, **readers: Reader) -> Reader:
-    """Return a reader of a table, whose keys have `readers`; those without `defaults` must be there."""
+    """Return a reader of a table, whose keys have `readers`; keys without `defaults` are required."""
     usual = defaults or {}
     required = [key for key in readers if key not in usual]
 
@@ -372,7 +372,7 @@ class Family:
 
     All its models have the `required` weights, and of others those that their checkpoints have tensors for. `unused`
     are patterns of tensors that no file is made from, and why. `config` has what config.json may lack. A family is
-    `recorded` if its files are held to those of the original; None says nothing.
+    `recorded` if its files are compared with the files of the original; None if that is unknown.
 
     >>> Recipe.load("tt_transformers").families["qwen2"].model_types
     ('qwen2',)
@@ -475,7 +475,7 @@ class Recipe:
         )
 
     def complete(self, config: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the content of a config.json, with what it lacks as it is in the family of the model, if there is one.
+        """Return the content of a config.json, completed from the family of the model, if there is one.
 
         >>> recipe = Recipe.load()
         >>> recipe.complete({"model_type": "qwen3", "head_dim": 64})
@@ -502,7 +502,7 @@ class Recipe:
         return {"name": self.name, "revision": self.revision, "follows": self.follows}
 
     def _add(self, file: RecipeFile) -> Recipe:
-        """Return the recipe with a file's additions to all families; the file's own entries count first."""
+        """Return the recipe with a file's additions to all families; the file's entries take precedence."""
         return replace(
             self,
             follows=file.follows or self.follows,
@@ -554,7 +554,7 @@ class Recipe:
 
 
 def _other_way(model_type: str) -> str:
-    """Return what to do with a model that no family is for."""
+    """Return the remedy for a model without a family."""
     for name, model_types in rule_sets().items():
         if model_type in model_types:
             return f"convert --rules {name} cuts and tiles its weights instead"
@@ -562,7 +562,7 @@ def _other_way(model_type: str) -> str:
 
 
 def _merge_shared(base: Recipe | Family, file: RecipeFile) -> dict[str, Any]:
-    """Return what recipes and families both have, with a file's additions; the file's own formats count first."""
+    """Return the parts common to recipes and families, with a file's additions; the file's formats come first."""
     return {
         "functions": {**base.functions, **file.functions},
         "values": {**base.values, **file.values},

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`infer_recipe`: a recipe from examples: checkpoints, and the caches that other software made of them.
 
-`match` says how each file is made. Files that differ only in the number of their layer become one output, and every
+`match` finds how each file is made. Files that differ only in the number of their layer become one output, and every
 number becomes an expression of config.json's sizes that holds in all examples. What is written is tested on them.
 """
 
@@ -23,7 +23,7 @@ import numpy as np
 
 from .._files import as_path
 from .._integers import ceil_div
-from .._text import count_of, list_some
+from .._text import NUMBER_IN_NAME, count_of, list_some
 from ..errors import FileFormatError, FormatError, TilewrightError
 from ..files import FilePath, open_tensors, read_tensorbin_tensor
 from ..memory import Mesh, TensorSpec, interleaved, width_sharded
@@ -63,11 +63,15 @@ class Numbers:
 
     def __init__(self, configs: Sequence[Mapping[str, Any]], devices: int) -> None:
         self.devices = devices
-        common = [key for key in configs[0] if _SIZE.search(key) and all(_is_size(each.get(key)) for each in configs)]
+        common = [
+            key for key in configs[0] if _SIZE.search(key) and all(_is_size(config.get(key)) for config in configs)
+        ]
         self.texts = {key: f"config_size({key!r})" for key in common}
         if "head_dim" not in common and {"hidden_size", "num_attention_heads"} <= set(common):
             self.texts["head_dim"] = _HEAD_DIM
-        self.sizes = {name: tuple([self._size(text, each) for each in configs]) for name, text in self.texts.items()}
+        self.sizes = {
+            name: tuple([self._size(text, config) for config in configs]) for name, text in self.texts.items()
+        }
         ordered = sorted(self.sizes, key=lambda name: (*_FIRST, name).index(name))
         self.sizes = {name: self.sizes[name] for name in ordered}
         rows = zip(*self.sizes.values(), strict=True)
@@ -95,8 +99,8 @@ class Numbers:
             first += self._pads(extents, values)
             literal = literal or not extents
         first += number if literal and not first else []
-        found = self._count(values) if counts else self._measure(values)
-        return list(dict.fromkeys([*first, *found, *number]))
+        expressions = self._count(values) if counts else self._measure(values)
+        return list(dict.fromkeys([*first, *expressions, *number]))
 
     def _count(self, values: Values) -> Iterator[str]:
         """Yield numbers of parts that have these values: sizes, and quotients of two of a kind."""
@@ -107,7 +111,7 @@ class Numbers:
             yield from self._holding(values, [f"{a} // {b}" for a, b in permutations(own, 2) if "layers" not in a + b])
 
     def _measure(self, values: Values) -> Iterator[str]:
-        """Yield extents that have these values: sizes, then what is made of them by multiples, shares and padding."""
+        """Yield extents that have these values: sizes, then their multiples, shares and paddings."""
         extents = [name for name in self.sizes if not _COUNTED.search(name)]
         counted = [name for name in self.sizes if name not in extents and "layers" not in name]
         yield from self._holding(values, extents)
@@ -128,8 +132,10 @@ class Numbers:
         """Yield the expressions that have these values in the examples; quotients only if nothing is left."""
         for text in texts:
             rest = text.replace("//", "%")
-            found = [[int(evaluate(each, own)) for own in self.examples] for each in dict.fromkeys([text, rest])]
-            if found[0] == list(values) and (rest == text or not any(found[1])):
+            results = [
+                [int(evaluate(expression, own)) for own in self.examples] for expression in dict.fromkeys([text, rest])
+            ]
+            if results[0] == list(values) and (rest == text or not any(results[1])):
                 yield text
 
     @property
@@ -159,12 +165,11 @@ _HOLES = {"slice": (1, 2), "pad": (1,), "paired": (1,), "halved": (1,), "interle
     "rows_of": (1,), "rest": (1,), "range": (0,), "reshape": tuple(range(1, 9)), "item": (1,)
 }  # fmt: skip
 _NAME_NUMBER = re.compile(r"(?<![A-Za-z0-9])\d+(?![A-Za-z0-9])")
-_DOTTED = re.compile(r"(?<=\.)\d+(?=\.)")
 _PLACE = "number_{}"
 
 
 class Hole(NamedTuple):
-    """A number of an expression: its value, the function that it is an argument of, and for a pad what is padded."""
+    """A number of an expression: its value, the function that takes it, and for a pad the padded extent."""
 
     value: int
     function: str
@@ -201,9 +206,9 @@ class _Former(ast.NodeTransformer):
         return ast.Call(node.func, arguments, [])
 
     def visit_List(self, node: ast.List) -> ast.AST:
-        texts = [re.sub(rf"(?<=\.){k}(?=\.)", "{expert}", ast.unparse(each)) for k, each in enumerate(node.elts)]
+        texts = [re.sub(rf"(?<=\.){k}(?=\.)", "{expert}", ast.unparse(element)) for k, element in enumerate(node.elts)]
         if len(texts) < 2 or len(set(texts)) > 1:
-            return ast.List([self.visit(each) for each in node.elts], ast.Load())
+            return ast.List([self.visit(element) for element in node.elts], ast.Load())
         count = ast.Call(ast.Name("range"), [self.add(len(texts), "range")], [])
         element = self.visit(ast.parse(texts[0], mode="eval").body)
         return ast.ListComp(element, [ast.comprehension(ast.Name("expert"), count, [], 0)])
@@ -246,29 +251,31 @@ class _Example:
         files = {name: read_tensorbin_tensor(self.folder.path / name, name) for name in self.names}
         self.files: dict[str, ExampleFile] = {}
         self.problems: dict[str, str] = {}
-        for found in match(self.tensors, files).matches:
-            spec, mesh = self.folder.headers[found.name]
+        for matched in match(self.tensors, files).matches:
+            spec, mesh = self.folder.headers[matched.name]
             stored = (spec.dtype.name, spec.page_layout.name.lower(), _spell_memory(spec), _spell_mesh(mesh))
-            named = parsed[found.name]
-            if found.value is None:
-                self.problems[found.name] = found.problem
-            elif not found.exact:
-                self.problems[found.name] = f"found only within one step of its format: {found.text}"
+            named = parsed[matched.name]
+            if matched.value is None:
+                self.problems[matched.name] = matched.problem
+            elif not matched.exact:
+                self.problems[matched.name] = f"found only within one step of its format: {matched.text}"
             elif not stored[2]:
-                self.problems[found.name] = f"recipes have no such memory as {spec.memory}"
+                self.problems[matched.name] = f"recipes have no such memory as {spec.memory}"
             elif named is None or (named.dtype, named.layout) != (stored[0].upper(), stored[1].upper()):
-                self.problems[found.name] = "its name does not end with _dtype_DTYPE_layout_LAYOUT, as its header says"
+                self.problems[matched.name] = (
+                    "its name does not end with _dtype_DTYPE_layout_LAYOUT, as its header says"
+                )
             else:
-                equal = [f"{name} equals {other}" for name, others in found.others.items() for other in others]
-                self.files[found.name] = self._describe(named.name, found.text, stored, equal)
+                equal = [f"{name} equals {other}" for name, others in matched.others.items() for other in others]
+                self.files[matched.name] = self._describe(named.name, matched.text, stored, equal)
 
     def _describe(self, name: str, text: str, stored: tuple[str, str, str, str], equal: Sequence[str]) -> ExampleFile:
         """Return a file by its name, its expression, its dtype, layout, memory and mesh, and its `equal` sources."""
-        layer = _DOTTED.search(name)
+        layer = NUMBER_IN_NAME.search(name)
         if layer is not None:
-            name = _DOTTED.sub("{layer}", name, count=1)
+            name = NUMBER_IN_NAME.sub("{layer}", name, count=1)
             text = re.sub(rf"(tensor\('[^'0-9]*\.){layer[0]}(?=\.)", r"\1{layer}", text)
-            equal = [re.sub(rf"(?<=\.){layer[0]}(?=\.)", "{layer}", each) for each in equal]
+            equal = [re.sub(rf"(?<=\.){layer[0]}(?=\.)", "{layer}", line) for line in equal]
         named = tuple([int(number) for number in _NAME_NUMBER.findall(name)])
         counter = count()
         name = _NAME_NUMBER.sub(lambda _: f"{{{_PLACE.format(next(counter))}}}", name)
@@ -328,7 +335,7 @@ class RecipeByExample:
     """A recipe that was inferred from examples, and tested on them.
 
     `text` is the TOML that `prepare` runs with `recipe=`, for `machine`. `choices` are its numbers, with the
-    expressions that the examples do not rule out; `equal` says which files could be made of other tensors, of the same
+    expressions that the examples do not rule out; `equal` tells which files could be made of other tensors, of the same
     contents in all examples; `unexplained` are files that no expression was found for, and
     `different` those that the recipe does not reproduce byte for byte.
     """
@@ -356,7 +363,7 @@ class RecipeByExample:
         as_path(path).write_text(self.text, encoding="utf-8")
 
     def to_json(self) -> dict[str, Any]:
-        """Return the recipe and what is known of it as plain data."""
+        """Return the recipe and the facts about it as plain data."""
         return {**asdict(self), "reproduced": self.reproduced}
 
     def __str__(self) -> str:
@@ -365,7 +372,7 @@ class RecipeByExample:
         lines = [f"a recipe for {self.machine}: {good} of {every} reproduced byte for byte"]
         lines += [f"not reproduced: {name}" for name in self.different]
         lines += [f"not explained: {name}: {problem}" for name, problem in self.unexplained.items()]
-        return "\n".join([*lines, *[f"ambiguous: {each}" for each in (*self.equal, *self.ambiguous)]])
+        return "\n".join([*lines, *[f"ambiguous: {line}" for line in (*self.equal, *self.ambiguous)]])
 
 
 def infer_recipe(examples: Sequence[tuple[FilePath, FilePath]], machine: str | None = None) -> RecipeByExample:
@@ -427,13 +434,13 @@ class _Inference:
         banks = {spec.memory.sharding.grid.num_cores for spec in specs if spec.memory.sharding is not None}
         meshes = {example.folder.mesh or (1, 1) for example in self.examples}
         same = [Machine.of(name, known) for name, table in known.devices.items() if meshes == {table.mesh}]
-        found = [machine.name for machine in same if banks <= {machine.chip.banks("dram")}]
-        if len(found) != 1:
+        names = [machine.name for machine in same if banks <= {machine.chip.banks("dram")}]
+        if len(names) != 1:
             raise FormatError(
                 f"the files are for a mesh of {' or '.join(map(str, sorted(meshes)))} and {sorted(banks)} banks, which"
-                f" {list_some(found, 4) if found else 'no known machine'} has; name the machine, such as N300"
+                f" {list_some(names, 4) if names else 'no known machine'} has; name the machine, such as N300"
             )
-        return found[0]
+        return names[0]
 
     def result(self) -> RecipeByExample:
         """Return the recipe, after a test."""
@@ -442,11 +449,11 @@ class _Inference:
         files = sum([name not in self.problems for example in self.examples for name in example.names])
         choices, different = tuple(self.choices.values()), self._test(text)
         result = RecipeByExample(text, self.machine, files, choices, tuple(self.equal), self.problems, different)
-        said = [
+        comments = [
             f"# {line}"
             for line in [f"Inferred from {count_of(len(self.examples), 'example')}:", *str(result).split("\n")]
         ]
-        return replace(result, text="\n".join([*said, text]))
+        return replace(result, text="\n".join([*comments, text]))
 
     def _outputs(self) -> Iterator[_Output]:
         """Yield the outputs; what does not have one form in all layers and examples becomes a problem."""
@@ -454,7 +461,9 @@ class _Inference:
         for k, example in enumerate(self.examples):
             for name, file in example.files.items():
                 forms[file.form][k].append((name, file))
-        numbers = [[file.layer for file in each.files.values() if file.layer is not None] for each in self.examples]
+        numbers = [
+            [file.layer for file in example.files.values() if file.layer is not None] for example in self.examples
+        ]
         self.layers = [1 + max(own, default=-1) for own in numbers]
         for form, groups in forms.items():
             units = [self._split(group) for group in groups]
@@ -616,9 +625,9 @@ class _Inference:
 def _fill(text: str, numbers: Sequence[str]) -> str:
     """Return a text with expressions in the places of its numbers; in braces where these are."""
 
-    def number(found: re.Match[str]) -> str:
-        own = numbers[int(found[2])]
-        return own if own.isdigit() or not found[1] else f"{{{own}}}"
+    def number(place: re.Match[str]) -> str:
+        own = numbers[int(place[2])]
+        return own if own.isdigit() or not place[1] else f"{{{own}}}"
 
     return re.sub(r"(\{?)number_(\d+)\}?", number, text)
 

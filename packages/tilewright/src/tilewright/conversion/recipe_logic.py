@@ -89,7 +89,7 @@ class RecipeLogic:
 class TtTransformers(RecipeLogic):
     """The weight cache of tt_transformers: how heads, devices and cores divide weights.
 
-    Names of Meta's count first in config.json, as in tt_transformers, and what it lacks is as in transformers.
+    Names of Meta take precedence in config.json, as in tt_transformers; defaults are as in transformers.
     """
 
     def rotary(self, weight: Assembly, heads: int) -> Assembly:

@@ -238,8 +238,8 @@ class RecipeRun:
             value: Assembly = self.evaluate(expression, numbers)
         except _LocatedError as problem:
             expected = self._expected_shape(key)
-            says = "" if expected is None else f"; config.json says that {key} has shape {list(expected)}"
-            raise _LocatedError(f"{problem} ({key} from {self._last_tensor}){says}") from None
+            implied = "" if expected is None else f"; config.json says that {key} has shape {list(expected)}"
+            raise _LocatedError(f"{problem} ({key} from {self._last_tensor}){implied}") from None
         return value
 
     def _check_shape(self, key: str, value: Assembly) -> Assembly:
@@ -307,7 +307,7 @@ class RecipeRun:
         return {key: self.weight(key) for key in keys if self.has_weight(key)}
 
     def outputs(self, layers: Sequence[int] | None = None) -> Iterator[RecipeOutput]:
-        """Yield the files of the cache; `layers` limits those that belong to a layer."""
+        """Yield the files of the cache; `layers` restricts the files of layers."""
         self._check_layers()
         for table in self.recipe.outputs(self.family):
             if not self.evaluate(table.when):

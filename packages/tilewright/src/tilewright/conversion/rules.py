@@ -18,7 +18,7 @@ from .. import memory as placements
 from .._files import as_path
 from .._integers import ceil_div, round_up
 from .._json import parse_toml
-from .._text import count_of, suggest
+from .._text import NUMBER_IN_NAME, count_of, suggest
 from ..copying import Assembly, join
 from ..errors import FileFormatError, FormatError, LayoutError, MemoryConfigError, TilewrightError
 from ..files import StoredTensor, dtype_code
@@ -179,23 +179,25 @@ def validate(text: str, names: Collection[str]) -> None:
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and node.id not in allowed:
             raise ExpressionError(f"{text}: {_describe_unknown(node.id, allowed)}")
+
+
+@lru_cache(maxsize=1024)
+def _parse(text: str) -> ast.expr:
+    """Return the tree of an expression, whose nodes and operators are all allowed."""
+    if len(text) > _MAX_LENGTH:
+        raise ExpressionError(f"an expression of {len(text)} characters is longer than {_MAX_LENGTH}")
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as problem:
+        reason = f"{problem.msg} at column {problem.offset}" if isinstance(problem, SyntaxError) else str(problem)
+        raise ExpressionError(f"cannot read the expression {text!r}: {reason}") from None
+    for node in ast.walk(tree):
         is_known = hasattr(_Evaluator, f"_{type(node).__name__.lower()}")
         if isinstance(node, ast.expr) and not is_known and not isinstance(node, (ast.FormattedValue, ast.Starred)):
             raise ExpressionError(f"{text}: {type(node).__name__} is not allowed in an expression")
         if isinstance(node, ast.operator | ast.unaryop | ast.cmpop) and type(node) not in _OPERATORS:
             raise ExpressionError(f"{text}: the operator {type(node).__name__} is not allowed in an expression")
-
-
-@lru_cache(maxsize=1024)
-def _parse(text: str) -> ast.expr:
-    """Return the tree of an expression."""
-    if len(text) > _MAX_LENGTH:
-        raise ExpressionError(f"an expression of {len(text)} characters is longer than {_MAX_LENGTH}")
-    try:
-        return ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as problem:
-        reason = f"{problem.msg} at column {problem.offset}" if isinstance(problem, SyntaxError) else str(problem)
-        raise ExpressionError(f"cannot read the expression {text!r}: {reason}") from None
+    return tree
 
 
 def _describe_unknown(name: str, names: Collection[str]) -> str:
@@ -209,10 +211,7 @@ class _Evaluator:
         self.names = dict(names)
 
     def evaluate(self, node: ast.AST) -> Any:
-        method = getattr(self, f"_{type(node).__name__.lower()}", None)
-        if method is None:
-            raise FormatError(f"{type(node).__name__} is not allowed in an expression")
-        return method(node)
+        return getattr(self, f"_{type(node).__name__.lower()}")(node)
 
     def _constant(self, node: ast.Constant) -> Any:
         return node.value
@@ -236,10 +235,10 @@ class _Evaluator:
         }
 
     def _binop(self, node: ast.BinOp) -> Any:
-        return self._operator(node.op)(self.evaluate(node.left), self.evaluate(node.right))
+        return _OPERATORS[type(node.op)](self.evaluate(node.left), self.evaluate(node.right))
 
     def _unaryop(self, node: ast.UnaryOp) -> Any:
-        return self._operator(node.op)(self.evaluate(node.operand))
+        return _OPERATORS[type(node.op)](self.evaluate(node.operand))
 
     def _boolop(self, node: ast.BoolOp) -> Any:
         is_or = isinstance(node.op, ast.Or)
@@ -254,7 +253,7 @@ class _Evaluator:
         left = self.evaluate(node.left)
         for op, comparator in zip(node.ops, node.comparators, strict=True):
             right = self.evaluate(comparator)
-            if not self._operator(op)(left, right):
+            if not _OPERATORS[type(op)](left, right):
                 return False
             left = right
         return True
@@ -300,11 +299,6 @@ class _Evaluator:
             if all(inner.evaluate(test) for test in first.ifs):
                 yield from inner._items(item, others)
 
-    def _operator(self, node: ast.AST) -> Callable[..., Any]:
-        if type(node) not in _OPERATORS:
-            raise FormatError(f"the operator {type(node).__name__} is not allowed in an expression")
-        return _OPERATORS[type(node)]
-
 
 def _bind(target: ast.AST, value: Any) -> dict[str, Any]:
     """Return the names that a comprehension gives to a value."""
@@ -320,7 +314,6 @@ def _bind(target: ast.AST, value: Any) -> dict[str, Any]:
 
 
 _MAX_BYTES = 1 << 20
-_NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")  # of a layer or an expert, in the name of a tensor
 SHARD_KINDS = ("height", "width", "block", "nd", "dims")
 _TYPES: dict[str, tuple[type, str]] = {
     **dict.fromkeys(("transpose_tile", "skip", "like_ttnn"), (bool, "true or false")),
@@ -446,8 +439,8 @@ RuleLines: TypeAlias = "Rules | str | Path | Mapping[str, Mapping[str, Any]] | I
 class Rules:
     """Patterns with settings, in order, on top of the settings for all tensors.
 
-    `name` is that of a set that comes with tilewright, whose patterns are for many models: nothing is said about those
-    that match no tensor, unless it makes none.
+    `name` is the name of a set that comes with tilewright. Its patterns are for many models, so patterns that match no
+    tensor are reported only if the set makes no tensor at all.
 
     Patterns are shell patterns: `*`, `?` and `[...]` match any text (dots included), one character, and one of
     several. A dtype for all tensors applies to floating-point tensors only, and so does a float format in a line with
@@ -641,7 +634,7 @@ class OutputTensor:
 
 
 def list_outputs(tensors: Mapping[str, StoredTensor], rules: Rules) -> Iterator[OutputTensor]:
-    """Yield the tensors that the rules make of `tensors`: each of them, and those that lines with a `value` add.
+    """Yield the tensors that the rules make of `tensors`: the tensors themselves, and new ones of lines with a `value`.
 
     Tensors that new ones are made from are left out, unless a line has `skip = false`.
 
@@ -701,7 +694,7 @@ def _bindings(loops: list[tuple[str, Any]], names: dict[str, Any]) -> Iterator[d
 
 def _functions_of(tensors: Mapping[str, StoredTensor]) -> dict[str, Callable[..., Any]]:
     """Return the functions of expressions over some tensors."""
-    found: dict[str, set[int]] = {}
+    numbers_of: dict[str, set[int]] = {}
 
     def tensor(name: str) -> Assembly:
         if name not in tensors:
@@ -710,11 +703,11 @@ def _functions_of(tensors: Mapping[str, StoredTensor]) -> dict[str, Callable[...
         return stored_assembly(tensors[name])
 
     def numbers(pattern: str) -> list[int]:
-        if not found:
+        if not numbers_of:
             for name in tensors:
-                for match in _NUMBER.finditer(name):
-                    found.setdefault(f"{name[: match.start()]}*{name[match.end() :]}", set()).add(int(match[0]))
-        return sorted(found.get(pattern, ()))
+                for match in NUMBER_IN_NAME.finditer(name):
+                    numbers_of.setdefault(f"{name[: match.start()]}*{name[match.end() :]}", set()).add(int(match[0]))
+        return sorted(numbers_of.get(pattern, ()))
 
     return {"tensor": tensor, "has_tensor": tensors.__contains__, "numbers": numbers}
 

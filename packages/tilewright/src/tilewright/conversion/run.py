@@ -70,19 +70,6 @@ class MemoryPlan(NamedTuple):
     slab_bytes: int
     buffer_bytes: int
 
-    @classmethod
-    def of(cls, threads: int, available: int) -> MemoryPlan:
-        """Return how `available` bytes are shared; slabs first, then buffers for all strips that may be open.
-
-        These are one for each slab that a thread converts, the two that slabs are taken from, and one to be hashed.
-
-        >>> MemoryPlan.of(3, 256 << 20)
-        MemoryPlan(threads=3, slab_bytes=25165824, buffer_bytes=21437553)
-        """
-        slab = min(_MAX_SLAB_BYTES, available // threads)
-        buffer = (available - threads * slab) // (2 * threads + 3)
-        return cls(threads, slab, min(_MAX_BUFFER_BYTES, buffer))
-
 
 class Scratch:
     """Per-thread scratch memory, reused for every step; a slab larger than planned gets memory of its own."""
@@ -622,7 +609,9 @@ def run_plan(
 
 
 def plan_memory(memory: int, jobs: int | None) -> MemoryPlan:
-    """Return how `memory` bytes are shared among `jobs` threads.
+    """Return how `memory` bytes are shared among `jobs` threads: slabs first, then buffers for the strips being made.
+
+    There may be one strip for each slab that a thread converts, two that slabs are taken from, and one to be hashed.
 
     >>> plan_memory(256 << 20, 4)
     MemoryPlan(threads=4, slab_bytes=25165824, buffer_bytes=7626007)
@@ -639,7 +628,9 @@ def plan_memory(memory: int, jobs: int | None) -> MemoryPlan:
     threads = max(1, min(threads, available // MIN_SLAB_BYTES))
     if available < MIN_SLAB_BYTES:
         raise MemoryConfigError(f"expected at least {2 * MIN_SLAB_BYTES} bytes of memory, got {memory}")
-    return MemoryPlan.of(threads, available)
+    slab = min(_MAX_SLAB_BYTES, available // threads)
+    buffer = (available - threads * slab) // (2 * threads + 3)
+    return MemoryPlan(threads, slab, min(_MAX_BUFFER_BYTES, buffer))
 
 
 class _ConversionRun:

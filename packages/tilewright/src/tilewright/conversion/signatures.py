@@ -1,25 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Signatures: what two tensors share if one has the elements of the other, in any order, padded, or in parts.
 
-All of a signature is a sum over elements, or a maximum: it does not depend on their order, zeros do not count, and the
+A signature is made of sums over elements: it does not depend on their order, zeros do not count, and the
 signature of a joined tensor is the sum of its parts' signatures.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
-from math import prod
-from typing import Any, TypeAlias
 
 import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from .tensor_diff import ComparedTensor, row_major_slabs
-
-Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+from .tensor_diff import Array, ComparedTensor, row_major_slabs
 
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 _SEED = 20
@@ -43,12 +38,11 @@ class Signature:
     """The signature of a tensor: sums over its elements.
 
     `hash` adds up a random number for each value, rounded to bfloat16; `nonzero` counts those that are not zero then.
-    `total`, `squares` and `largest` are of the values themselves: the sum, the sum of squares, and the largest
-    magnitude.
+    `total` and `squares` are the sum and the sum of squares of the values themselves.
 
     >>> a, b = (Signature.of(np.float32(values)) for values in ([1, 2, 3, 0], [3, 1, 2]))
-    >>> a.key == b.key, a.count, b.count, a.total, a.squares, a.largest
-    (True, 4, 3, 6.0, 14.0, 3.0)
+    >>> a.key == b.key, a.count, b.count, a.total, a.squares
+    (True, 4, 3, 6.0, 14.0)
     """
 
     count: int = 0
@@ -56,7 +50,6 @@ class Signature:
     hash: int = 0
     total: float = 0.0
     squares: float = 0.0
-    largest: float = 0.0
 
     @classmethod
     def of(cls, values: Array) -> Signature:
@@ -73,10 +66,9 @@ class Signature:
             with np.errstate(all="ignore"):
                 codes = (part if part.dtype == _BFLOAT16 else part.astype(_BFLOAT16)).view(np.uint16)
                 total, squares = float(wide.sum(dtype=np.float64)), float(np.vdot(wide, wide))
-                largest = max(float(wide.max()), -float(wide.min()))
             nonzero = int(np.count_nonzero(codes << np.uint16(1)))
             number = int(_hashes()[codes].sum(dtype=np.uint64))
-            result += cls(part.size, nonzero, number, total, squares, largest)
+            result += cls(part.size, nonzero, number, total, squares)
         return result
 
     @property
@@ -88,15 +80,6 @@ class Signature:
         """
         return self.nonzero, self.hash
 
-    def times(self, count: int) -> Signature:
-        """Return the signature of `count` copies.
-
-        >>> Signature.of(np.ones(3)).times(2) == Signature.of(np.ones(6))
-        True
-        """
-        sums = (self.count * count, self.nonzero * count, self.hash * count & _WRAP)
-        return Signature(*sums, self.total * count, self.squares * count, self.largest)
-
     def __add__(self, other: Signature) -> Signature:
         return Signature(
             self.count + other.count,
@@ -104,7 +87,6 @@ class Signature:
             (self.hash + other.hash) & _WRAP,
             self.total + other.total,
             self.squares + other.squares,
-            max(self.largest, other.largest),
         )
 
 
@@ -114,17 +96,5 @@ def sign_tensor(tensor: ComparedTensor, max_elements: int = 1 << 22) -> Signatur
     >>> sign_tensor(ComparedTensor(np.ones((3, 4)), (3, 4), None), max_elements=5).count
     12
     """
-    return sum_signatures(
-        Signature.of(np.asarray(tensor.read(box)))
-        for box in row_major_slabs(tensor.shape, max_elements)
-        if prod(box.shape)
-    )
-
-
-def sum_signatures(signatures: Iterable[Signature]) -> Signature:
-    """Return the signature of tensors that are joined, from their `signatures`.
-
-    >>> sum_signatures([Signature.of(np.ones(3)), Signature.of(np.ones(4))]).total
-    7.0
-    """
-    return sum(signatures, start=Signature())
+    slabs = row_major_slabs(tensor.shape, max_elements)
+    return sum([Signature.of(np.asarray(tensor.read(box))) for box in slabs], start=Signature())

@@ -289,7 +289,7 @@ def _float_info(element: ScalarFormat) -> Any:
 # Output files that several threads write in pieces, and the SHA-256 of byte ranges, two at a time.
 
 _HASHED_BYTES = 1 << 20  # bytes that are hashed at a time
-BLOCK_BYTES = 4096  # of a disk: what passes the page cache by starts and ends between blocks, in memory and in the file
+BLOCK_BYTES = 4096  # of a disk: direct writes start and end between blocks, in memory and in the file
 _MIN_DIRECT_BYTES = 1 << 18  # shorter writes go through the page cache
 _DIRECT = getattr(os, "O_DIRECT", 0)
 
@@ -300,8 +300,8 @@ Bytes: TypeAlias = "ByteArray | bytes | memoryview"
 class OutputFile:
     """A file that several threads write at different offsets; errors name the final path `named`.
 
-    Long writes from memory that has the place of the file in its blocks pass the page cache by, where the system can do
-    that: what has to be on the disk anyway is not copied once more.
+    Long writes bypass the page cache where the system allows it, if the memory is aligned like the file: bytes that
+    have to be on the disk anyway are not copied once more.
 
     >>> import tempfile
     >>> with tempfile.TemporaryFile() as opened:
@@ -381,7 +381,7 @@ class OutputFile:
 
 
 def _open_direct(handle: int) -> int | None:
-    """Return a handle of the same file that passes the page cache by, None if the system has none."""
+    """Return a handle of the same file that bypasses the page cache, None if the system has none."""
     try:
         return os.open(f"/proc/self/fd/{handle}", os.O_WRONLY | _DIRECT) if _DIRECT else None
     except OSError:
@@ -456,8 +456,8 @@ NumberedPieces: TypeAlias = "tuple[PieceHashes, int, tuple[Piece, ...]]"
 class PieceHashes:
     """The SHA-256 of byte ranges, such as a source and an output, from numbered pieces of several threads.
 
-    A piece that does not start where the previous one ended means that its range must be read again; `in_order` says
-    for each range whether that never happened.
+    A piece that does not start where the previous one ended means that its range must be read again; `in_order`
+    tells for each range whether that never happened.
 
     >>> hashes = PieceHashes(0, 100)
     >>> hashes.add(0, (0, b"ab"), (100, b"x"))
@@ -728,7 +728,7 @@ class AssembledSource:
         return max(self.value.parts, key=lambda part: part.box.size, default=None)
 
     def axes_from_outermost(self) -> list[int]:
-        """Return the axes, that along which the source has the largest stride first."""
+        """Return the axes, by the strides of the source, the largest first."""
         part = self._largest_part
         if part is None:
             return list(range(len(self.value.shape)))

@@ -36,6 +36,7 @@ from .comparison import (
     Counts,
     Difference,
     ErrorMap,
+    Floats,
     Moments,
     TensorComparison,
     Tolerance,
@@ -191,7 +192,6 @@ _DESCRIPTIONS: dict[type, tuple[str, Callable[[Any], dict[str, str]]]] = {
 
 
 Array = np.ndarray[Any, Any]
-Floats = NDArray[np.float64]
 DEFAULT_MEMORY = 64 << 20
 _BYTES_PER_ELEMENT = 128  # of a slab, with all temporaries
 _TILE = (32, 32)

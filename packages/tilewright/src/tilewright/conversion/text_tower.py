@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The language model of a model of several parts, such as one that sees: its config, and the names of its tensors."""
+"""The language model of a model of several parts, such as a vision model: its config, and the names of its tensors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..errors import FileFormatError
 from ..files import StoredTensor
 
 _PARTS = ("text_config", "vision_config")
-# How transformers has named the language model, and the names of a model that is nothing else.
+# How transformers has named the language model, and the names in a model that is only a language model.
 _PREFIXES = {
     "language_model.lm_head.": "lm_head.",
     "language_model.model.": "model.",
@@ -50,7 +50,7 @@ def rename(name: str) -> str:
 
 
 def name_language_model(tensors: Mapping[str, StoredTensor]) -> dict[str, StoredTensor]:
-    """Return the `tensors` of a checkpoint, those of its language model named as if there were no other part.
+    """Return the `tensors` of a checkpoint, with its language model named as if there were no other part.
 
     >>> from tilewright.files.tensor_file import store_arrays
     >>> import numpy

@@ -314,7 +314,7 @@ def map_file(
     validate_extents(str(path), shape)
     order: Any = "F" if fortran_order else "C"
     needed = offset + prod(shape) * dtype.itemsize
-    # O_NONBLOCK: a named pipe would otherwise hang here until someone writes to it
+    # O_NONBLOCK: a named pipe would otherwise block here until it is written to
     flags = (os.O_RDWR if writing else os.O_RDONLY) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
     with open(path, "r+b" if writing else "rb", buffering=0, opener=lambda name, _: os.open(name, flags)) as file:
         status = os.fstat(file.fileno())

@@ -196,7 +196,7 @@ class Inspection(Drawable):
     def _counts(self) -> list[tuple[TensorFacts, int]]:
         """Each example, and how many tensors are like it."""
         counts = Counter(map(id, self._examples))
-        return [(example, counts[key]) for key, example in {id(each): each for each in self._examples}.items()]
+        return [(example, counts[key]) for key, example in {id(facts): facts for facts in self._examples}.items()]
 
     @property
     def path(self) -> str:
@@ -302,7 +302,7 @@ class Inspection(Drawable):
         names = list(self.file) if tensors is None else [tensor.name for tensor in tensors]
         examples = self._examples if tensors is None else tensors
         last = None if any(example.mesh is not None for example in examples) else -1  # the mesh, if there is one
-        cells = {id(example): example.row[:last] for example in {id(each): each for each in examples}.values()}
+        cells = {id(example): example.row[:last] for example in {id(facts): facts for facts in examples}.values()}
         rows = [("tensor", *("shape", "format", "size", "padding", "mesh")[:last])]
         rows += [(name, *cells[id(example)]) for name, example in zip(names, examples, strict=True)]
         return "\n".join(format_table(rows, width))
@@ -327,10 +327,10 @@ class Inspection(Drawable):
         layouts = [f"{count_of(count, 'tensor')} in {how}" for how, count in placed.most_common(_MAX_KINDS)]
         rest = sum(placed.values()) - sum([count for _, count in placed.most_common(_MAX_KINDS)])
         layouts += [f"{count_of(rest, 'tensor')} in {len(placed) - _MAX_KINDS} other ways"] if rest else []
-        unread: dict[str, list[str]] = {}  # the names of tensors, by what is wrong with them
-        for name, each in zip(self.file, self._examples, strict=True):
-            if each.problem is not None:
-                unread.setdefault(each.problem, []).append(name)
+        unread: dict[str, list[str]] = {}  # the names of tensors by their problem
+        for name, facts in zip(self.file, self._examples, strict=True):
+            if facts.problem is not None:
+                unread.setdefault(facts.problem, []).append(name)
         problems = []
         for problem, names in list(unread.items())[:_MAX_KINDS]:
             what, listed = (f"{len(names)} tensors", names[:_MAX_KINDS]) if len(names) > 1 else (names[0], [])

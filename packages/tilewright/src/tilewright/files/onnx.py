@@ -21,7 +21,7 @@ _MAX_VARINT_BYTES = 10
 _MAX_FIELDS = 10_000_000
 _CHUNK = 1 << 20  # bytes that are decoded at a time: their shifts take many times as much
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
-"""The wire types; groups are not among them, which no one writes any more."""
+"""The wire types, without groups, which are obsolete."""
 
 
 class WireField(NamedTuple):
@@ -128,7 +128,7 @@ _MAX_TEXT_BYTES = 4096
 _MAX_DIMENSIONS = 64
 _MAX_EXTERNAL_ENTRIES = 16
 _MAX_INITIALIZERS = 200_000
-_MAX_UNPACKED = 100_000  # no one writes them any more
+_MAX_UNPACKED = 100_000  # an obsolete form
 
 # The name of a type, the bits of an element, its number format, and the field of values that are not raw.
 _Kind = tuple[str, int, "ScalarFormat | None", int]
@@ -171,7 +171,7 @@ _KINDS: dict[int, _Kind] = {
 
 
 def read_onnx(file: SourceFile) -> Content:
-    """Return the initialisers of the ONNX model in a `file`, and those that are texts, which are left out.
+    """Return the initialisers of the ONNX model in a `file`, and separately the texts among them, which are left out.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -544,7 +544,7 @@ class PendingTensor(NamedTuple):
 def join_sections(
     tensors: Sequence[StoredTensor], read_config: Callable[[], QuantizationConfig | None]
 ) -> Sequence[StoredTensor | PendingTensor]:
-    """Return tensors with those that belong together made into one: codes, scales and the like.
+    """Return tensors, with codes, scales and the like that belong together joined into one.
 
     `read_config` returns the configuration of the checkpoint, and is called if any tensor may be quantised. What
     belongs together is decided once for all modules whose tensors have the same names, types and shapes; in all but

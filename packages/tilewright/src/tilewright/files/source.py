@@ -231,7 +231,7 @@ class SourceFile:
         self._map = None
 
     def _open_checked(self) -> tuple[int, os.stat_result]:
-        # O_NONBLOCK: a named pipe would otherwise hang here until someone writes to it
+        # O_NONBLOCK: a named pipe would otherwise block here until it is written to
         handle = os.open(self.path, _READ_FLAGS)
         result = os.fstat(handle)
         if not stat.S_ISREG(result.st_mode):

@@ -328,7 +328,7 @@ class StoredTensor:
         validate_extents(self.name, self.shape)
 
     def __getattr__(self, name: str) -> Any:
-        """Return what `dense` leaves out until it is asked for: `host` and `parts`."""
+        """Return `host` or `parts`, which `dense` leaves out until they are needed."""
         if name not in ("host", "parts"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         extents = tuple([self.shape[d] for d in inverse_order(self.order)])

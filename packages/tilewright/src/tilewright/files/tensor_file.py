@@ -331,7 +331,7 @@ class TensorFile(Mapping[str, StoredTensor]):
     `kind` is "safetensors", "sharded safetensors", "npy", "npz", "tensorbin", "gguf", "torch", "sharded torch", "onnx",
     "hdf5", "bank image", "converted" (a directory with our manifest) or "directory"; `files` are the paths that hold
     the tensors; `metadata` is the free text that safetensors files carry, or the metadata of a GGUF file. `notes` name
-    what is at `path`, and is not among the tensors.
+    files and tensors at `path` that are left out.
 
     >>> import tempfile, numpy
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -574,7 +574,7 @@ def _read_shard(index: SourceFile, follow_symlinks: bool, home: str) -> TensorFi
 
 
 def _read_directory(folder: Path, follow_symlinks: bool) -> TensorFile:
-    """Return the tensors of a directory; files of tensors beside those that were chosen are named in its notes."""
+    """Return the tensors of a directory; its notes name the files of tensors that were not chosen."""
     result = _read_chosen_files(folder, follow_symlinks)
     used = {os.path.realpath(path) for path in result.files}  # links of a hub point elsewhere
     beside = [path for path in sorted(folder.iterdir()) if path.name.endswith(SUFFIXES) and path.is_file()]

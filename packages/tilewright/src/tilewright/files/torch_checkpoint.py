@@ -145,7 +145,7 @@ def set_items(target: dict[Any, Any], items: list[Any]) -> None:
 
 
 def check_global(module: str, name: str) -> GlobalName:
-    """Return a name if it is one of those that checkpoints need, otherwise raise.
+    """Return a name if checkpoints need it, otherwise raise.
 
     >>> str(check_global("collections", "OrderedDict"))
     'collections.OrderedDict'

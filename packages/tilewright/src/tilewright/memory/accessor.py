@@ -2,8 +2,8 @@
 """`AccessorArguments`: the words by which a kernel of tt-metal knows where the pages of a tensor are, both ways.
 
 The words are, in this order: a set of bits, the bytes of a page, and of a sharded tensor its rank, the number of banks,
-the tensor and the shard in pages, and the coordinates of the banks, two in a word. A bit for each of them says whether
-it stands among the kernel's compile-time words, or among its common runtime words.
+the tensor and the shard in pages, and the coordinates of the banks, two in a word. A bit for each of them tells whether
+it is among the kernel's compile-time words, or among its common runtime words.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ class AccessorArguments(Drawable):
         if parts.get("coordinates") is None:
             return
         at, halves = self.coordinates, _unpack_coordinates(self._part("coordinates"))
-        odd = [each for each, count in Counter(at).items() if count > 1 or (each.y and not is_l1)]
-        odd += [each for each in halves[len(at) :] if any(each)]
+        odd = [place for place, count in Counter(at).items() if count > 1 or (place.y and not is_l1)]
+        odd += [place for place in halves[len(at) :] if any(place)]
         if odd:
             rule = "distinct cores" if is_l1 else "distinct banks (bank, 0)"
             raise MemoryConfigError(f"expected {rule} and 0 after {len(at)} coordinates, got {odd[0]}; {_CHECK}")
@@ -89,7 +89,7 @@ class AccessorArguments(Drawable):
 
     @cached_property
     def _parts(self) -> dict[str, Words | None]:
-        """The words by what they state; None if they are not known."""
+        """The words by the name of their part; None if they are not known."""
         return dict(_read_parts(self.words, 0, self.runtime_words))
 
     def _part(self, name: str) -> Words:
@@ -226,7 +226,7 @@ class AccessorArguments(Drawable):
 
     @property
     def open(self) -> tuple[str, ...]:
-        """What the words do not state.
+        """The facts that the words do not state.
 
         >>> parse_accessor([130], "wormhole_n150").open
         ('page_size', 'address', 'dtype', 'page layout', 'tile or width of rows', 'shape', 'number of pages')
@@ -272,7 +272,7 @@ class AccessorArguments(Drawable):
         return _MEANINGS.get(name, f"{name.partition('_')[0]}, pages of dimension {k}")
 
     def explain(self) -> str:
-        """Return a table of the words with their meanings, and what they do not state.
+        """Return a table of the words with their meanings, and the facts that they leave open.
 
         >>> print(parse_accessor([3, 2048, 1, 2, 12, 2, 16777216]).explain())
         TensorAccessor: 12 pages of 2048 bytes, sharded in DRAM, shards of 2 pages
@@ -298,7 +298,7 @@ class AccessorArguments(Drawable):
         return "\n".join([str(self), *lines, *[fill(note, _WIDTH) for note in notes]])
 
     def to_json(self) -> dict[str, Any]:
-        """Return the words, their meanings and what is open, as plain data.
+        """Return the words, their meanings and the open questions, as plain data.
 
         >>> parse_accessor([2, 2048]).to_json()["words"]
         [2, 2048]
@@ -380,7 +380,7 @@ def _is_late(config: int, name: str) -> bool:
 
 
 def _read_parts(words: Sequence[int], offset: int, late: Sequence[int] | None) -> Iterator[tuple[str, Words | None]]:
-    """Yield the parts of the words from `offset` on by name; None for those that are left to run time and not given."""
+    """Yield the parts of the words from `offset` on by name; None for run-time parts that are not given."""
     at, counts = {False: offset, True: 0}, {"config": 1, "page_size": 1, "rank": 1, "banks": 1}
     names, config = ["config", "page_size"], 0
     for name in names:
@@ -435,13 +435,13 @@ def _validate_bits(config: int, offset: int) -> None:
     for rule, holds in rules.items():
         if not holds:
             raise MemoryConfigError(
-                f"expected {rule}, got {config} ({config:#x}) in word {offset}; {_CHECK}, or what is left to run time"
+                f"expected {rule}, got {config} ({config:#x}) in word {offset}; {_CHECK}, or the parts left to run time"
             )
 
 
 def _pack_coordinates(at: Sequence[CoreCoord]) -> list[int]:
     """Return words of two coordinates each, the first in the lower half."""
-    halves = [each.x << 8 | each.y for each in at] + [0] * (len(at) % 2)
+    halves = [core.x << 8 | core.y for core in at] + [0] * (len(at) % 2)
     return [low | high << 16 for low, high in zip(halves[::2], halves[1::2], strict=True)]
 
 

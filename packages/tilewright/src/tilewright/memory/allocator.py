@@ -132,7 +132,7 @@ class MemoryView:
 
     @property
     def summary(self) -> str:
-        """The first line of the text: what is used and free.
+        """The first line of the text: the used and the free bytes.
 
         >>> Allocator("wormhole_n150").memory_view("l1_small").summary
         'L1_SMALL: 0 of 0 bytes in each of 64 banks used, largest free block 0'
@@ -159,7 +159,7 @@ def _format_addresses(shard_addresses: tuple[tuple[CoreCoord, int], ...]) -> str
 
 
 def _subtract(free: list[_Range], occupied: Iterable[_Range]) -> list[_Range]:
-    """Return what is left of free ranges, lowest first."""
+    """Return free ranges without the `occupied` ones, lowest first."""
     for start, end in occupied:
         parts = [part for low, high in free for part in ((low, min(high, start)), (max(low, end), high))]
         free = [part for part in parts if part[0] < part[1]]
@@ -180,7 +180,7 @@ class _AddressRange:
         return _subtract([(self.start, self.end)], self.blocks)
 
     def find(self, size: int, occupied: Iterable[_Range]) -> int | None:
-        """Return the address of the first free block that fits, outside of what is `occupied` otherwise, or None."""
+        """Return the address of the first free block that fits, outside of the `occupied` ranges, or None."""
         free = _subtract(self.blocks, occupied)
         for low, high in reversed(free) if self.top_down else free:
             if high - low >= size:
@@ -203,8 +203,8 @@ class Allocator(Drawable):
     """The allocator of a chip: first fit, in DRAM from the bottom, in L1 from the top.
 
     `l1_small_size` bytes at the top of L1 and `trace_region_size` bytes of all DRAM are reserved; `worker_l1_size`
-    limits L1 to its upper part. A `hybrid` allocator also allocates the shard of a core on its own, next to what is
-    allocated on all cores: the mode that TT_METAL_ALLOCATOR_MODE_HYBRID=1 selects.
+    limits L1 to its upper part. A `hybrid` allocator also allocates the shard of a core on its own, next to
+    buffers on all cores: the mode that TT_METAL_ALLOCATOR_MODE_HYBRID=1 selects.
 
     >>> from tilewright import TensorSpec
     >>> allocator = Allocator("wormhole_n150")
@@ -248,7 +248,7 @@ class Allocator(Drawable):
             BufferType.L1: _AddressRange(l1_base, l1_end - small, top_down=True),
             BufferType.L1_SMALL: _AddressRange(l1_end - small, l1_end, top_down=True),
         }
-        # in each bank of L1, beside what is allocated in all of them
+        # in each bank of L1, beside the blocks in all of them
         self._own_ranges = [
             _AddressRange(l1_base, l1_end - small, top_down=True) for _ in range(self.chip.banks("l1") if hybrid else 0)
         ]
@@ -321,7 +321,7 @@ class Allocator(Drawable):
         return self._record(region, buffer_type, address, size, spec)
 
     def _occupied_by_shards(self, buffer_type: BufferType, spec: TensorSpec | None) -> set[_Range]:
-        """Return the ranges of shards with own addresses: on all cores, or for range lockstep on those of `spec`."""
+        """Return the ranges of shards with own addresses: on all cores, or on the cores of `spec` in range lockstep."""
         if buffer_type is not BufferType.L1:
             return set()
         chosen = self._own_ranges
@@ -622,8 +622,8 @@ def check_fit(
     True
     """
     target = _select_chip(requests, chip)
-    each = {id(item): item for item in requests}  # of a checkpoint with very many tensors, few that differ
-    results = {key: _check_request(item, spec_type, target) for key, item in each.items()}
+    distinct = {id(item): item for item in requests}  # of a checkpoint with very many tensors, few that differ
+    results = {key: _check_request(item, spec_type, target) for key, item in distinct.items()}
     checked = [results[id(item)] for item in requests]
     circular = _total_bytes(circular_buffers)
     per_core = AllocationMode.PER_CORE
@@ -731,7 +731,7 @@ class _Known:
 def _allocate_tensor(
     spec: TensorSpec | None, violations: list[Violation], allocator: Allocator, name: str, known: _Known
 ) -> FitTensor:
-    """Return how a tensor fits beside those that are allocated already."""
+    """Return how a tensor fits beside the allocated ones."""
     if spec is None or violations:
         return FitTensor(spec, 0, 0, 0, None, tuple(violations), name=name)
     allocation: Allocation | None = None

@@ -36,8 +36,8 @@ class Chip:
     has the NoC position of every DRAM bank, `dram_noc_offsets` where it begins there. `storage_cores` are further
     cores that hold `storage_banks` banks of L1 each. `noc_size` are the columns and rows of the torus of the NoC,
     `noc_columns` and `noc_rows` where on it the columns and rows of cores are (harvested ones last), `noc_dram` where
-    the ports of every DRAM bank are, `dram_ports` the port of each bank that NOC 0 and NOC 1 use (the first one where
-    nothing is said), `dram_workers` the cores that work for the banks, by compute grid, and `clock_mhz` is the clock;
+    the ports of every DRAM bank are, `dram_ports` the port of each bank that NOC 0 and NOC 1 use (the first one by
+    default), `dram_workers` the cores that work for the banks, by compute grid, and `clock_mhz` is the clock;
     they are empty where they are not known. `packet_bytes` is the most that one packet of the NoC carries.
     Kernels address column x and row y of the compute grid as `virtual_columns[x]` and `virtual_rows[y]`, whatever is
     harvested.
@@ -459,8 +459,8 @@ def _chip_fields(table: dict[str, Any], name: str) -> dict[str, Any]:
         "dram_ports": tuple(map(tuple, noc.get("dram_ports", ()))),
         "dram_workers": tuple(
             [
-                (parse_extents(grid) or (), tuple(map(tuple, found)))
-                for grid, found in noc.get("dram_workers", {}).items()
+                (parse_extents(grid) or (), tuple(map(tuple, workers)))
+                for grid, workers in noc.get("dram_workers", {}).items()
             ]
         ),
         "virtual_columns": tuple(cores.get("virtual_columns", ())),

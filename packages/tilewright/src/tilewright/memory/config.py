@@ -22,7 +22,7 @@ _AnyMember = TypeVar("_AnyMember")
 
 
 def _describe_missing(cls: Any, name: object) -> str:
-    """Return that an enumeration has no member of a name, and which are nearest."""
+    """Return the message for a missing member of an enumeration, with the nearest one."""
     members = list(cls.__members__)
     spelled = canonical_word(str(name)).upper()
     parts = [member for member in sorted(members, key=len, reverse=True) if member in spelled or spelled in member]
@@ -69,7 +69,7 @@ class NamedEnum(Enum, metaclass=HelpfulEnum):
         if isinstance(name, str) and (known := canonical_word(name).upper()) in cls.__members__:
             return cls[known]
         names = [member.lower() for member in cls.__members__]
-        listed = ", ".join([f'"{each}"' for each in names])
+        listed = ", ".join([f'"{name}"' for name in names])
         label = re.sub(r"(?<!^)(?=[A-Z])", " ", cls.__name__).lower()  # such as "buffer type"
         raise MemoryConfigError(f"unknown {label} {value!r}; {suggest(name, names, f'use one of {listed}')}")
 

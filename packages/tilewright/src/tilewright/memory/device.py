@@ -177,7 +177,7 @@ class Device(Drawable):
     (1048640, [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]])
     """
 
-    is_open: bool = True  # a dialect closes devices; there is nothing on a closed one
+    is_open: bool = True  # a dialect closes devices; a closed device holds no tensors
 
     def __init__(
         self,

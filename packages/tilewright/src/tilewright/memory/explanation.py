@@ -114,7 +114,7 @@ _MAX_LISTED = 16  # tiles that are printed
 class TileExplanation:
     """Where an element is: the tiles that hold it, as (number, coordinates in the grid, coordinate in the tile).
 
-    `noun` says what they are if not tiles, such as devices.
+    `noun` names them if they are not tiles, such as devices.
 
     >>> from tilewright.tiling import Tiler
     >>> print(Tiler((7, 10), (3, 4), overlap=(0, 1)).explain_element((4, 6)))
@@ -419,8 +419,8 @@ def explain(
     if isinstance(layout, LayoutLike):
         if base is not None:
             raise MemoryConfigError(f"a layout has offsets, not addresses; leave out base={base}")
-        start, said = getattr(native, "offset", None), getattr(native, "itemsize", None)
-        itemsize = getattr(getattr(native, "dtype", None), "itemsize", said)
+        start, stated = getattr(native, "offset", None), getattr(native, "itemsize", None)
+        itemsize = getattr(getattr(native, "dtype", None), "itemsize", stated)
         return OffsetExplanation(layout, tuple(coordinate), None if native is layout else start, itemsize)
     placed, at = as_spec(spec), tuple([int(c) for c in coordinate])
     if placed.chip is None and not placed.memory.is_sharded:

@@ -305,7 +305,7 @@ def _page_counts(extents: tuple[int, ...], page: tuple[int, int]) -> tuple[int, 
 
 
 def _shard_cores(grid: tuple[int, ...], shard: tuple[int, ...], sharding: NdShardSpec) -> list[CoreCoord]:
-    """Return the cores for shards, in order; of a 2-D grid of shards only those that get a shard."""
+    """Return the cores for shards, in order; for a 2-D grid of shards, only cores that get one."""
     row_wise = sharding.orientation is ShardOrientation.ROW_MAJOR
     if not sharding.grid.num_cores:
         raise MemoryConfigError("a sharded tensor needs at least one core, got an empty set")

@@ -212,7 +212,7 @@ class TensorSpec(PageGeometry, Drawable):
         shape: Iterable[int] | None = None,
         row_width: int | None = None,
     ) -> TensorSpec:
-        """Return a spec whose accessor has these `arguments`, given what their words leave open.
+        """Return a spec whose accessor has these `arguments`, given the facts that the words leave open.
 
         A sharded tensor has the shape that the words give its pages, which may have fewer dimensions than the tensor
         that they were made for; every page is in the same place.
@@ -245,7 +245,7 @@ class TensorSpec(PageGeometry, Drawable):
         if not sharded:
             return spec
         paging, (rows, columns), tiled = arguments.paging, spec.page_shape, spec.is_tiled
-        # pages of rows are one below the other; those of tiles, in a row if they have a single dimension
+        # pages of rows lie one below the other; pages of tiles with a single dimension lie in a row
         grid, cut = [(*(1,) * (tiled and len(n) == 1), *n, *(1,) * (not tiled)) for n in (paging.grid, paging.shard)]
         extents, cut = [(*n[:-2], n[-2] * rows, n[-1] * columns) for n in (grid, cut)]
         cores = CoreRangeSet([CoreRange(owner) for owner in paging.cores])
@@ -307,8 +307,8 @@ def as_spec(value: object) -> TensorSpec:
     spec = native if isinstance(native, TensorSpec) else getattr(native, "spec", None)
     if not isinstance(spec, TensorSpec):
         raise MemoryConfigError(
-            f"expected a TensorSpec or a tensor, got {type(value).__name__}, which does not say what is stored; create"
-            " a TensorSpec(shape, dtype, ...) with it"
+            f"expected a TensorSpec or a tensor, got {type(value).__name__}, which does not state how it is stored;"
+            " create a TensorSpec(shape, dtype, ...) with it"
         )
     return spec
 

@@ -631,7 +631,7 @@ def valid_box(layout: PairLayout, extents: tuple[int, ...]) -> tuple[int, ...] |
 
 
 def mask_extents(valid: Array) -> tuple[int, ...] | None:
-    """Return the extents of the box at the corner that is exactly the True part of a mask; None if there is none.
+    """Return the extents of the corner box that equals the True part of a mask; None if there is none.
 
     >>> mask_extents(np.array([[True, True, False], [False, False, False]])), mask_extents(np.eye(2, dtype=bool))
     ((1, 2), None)

@@ -181,7 +181,7 @@ class TileTensor(Arithmetic):
     `storage` is a NumPy array, a buffer such as `bytearray`, an object with DLPack, a device buffer, or a list of
     numbers, which is copied. Without a `layout` an array keeps its shape and strides; `dtype` reads a buffer as another
     format. The storage must contain all offsets of the layout. Views share memory; `TileTensor(t)` is the same view,
-    read-only. Brackets hold what a kernel knows at compile time, parentheses what it knows at run time.
+    read-only. Brackets hold compile-time arguments, parentheses run-time arguments.
 
     >>> import tilewright as tw
     >>> t = TileTensor(np.arange(16), tw.row_major(4, 4))
@@ -341,7 +341,7 @@ class TileTensor(Arithmetic):
 
     @property
     def tile(self: Kind) -> TileBrackets[Kind]:
-        """Return a tile: `t.tile[shape](*coords)`, or `t.tile(shape, coords)` at run time.
+        """A tile: `t.tile[shape](*coords)`, or `t.tile(shape, coords)` at run time.
 
         `shape` has one extent per mode, `coords` are the coordinates in the grid of tiles. A tile at a ragged edge
         keeps its full shape and knows its valid part.
@@ -357,7 +357,7 @@ class TileTensor(Arithmetic):
 
     @property
     def tile_with_offset(self: Kind) -> LocatedTileBrackets[Kind]:
-        """Return (tile, corner, offset): as `tile`, with the index of its first element and how far that is.
+        """(tile, corner, offset): as `tile`, with the index of its first element and its distance in storage.
 
         >>> import tilewright as tw
         >>> tw.TileTensor(list(range(72)), tw.row_major(9, 8)).tile_with_offset[3, 4](2, 1)[1:]
@@ -367,7 +367,7 @@ class TileTensor(Arithmetic):
 
     @property
     def tiles(self: Kind) -> TilesBrackets[Kind]:
-        """Return all tiles: `t.tiles[shape](order)` with `order` "row" (last coordinate fastest) or "colex".
+        """All tiles: `t.tiles[shape](order)` with `order` "row" (last coordinate fastest) or "colex".
 
         >>> import tilewright as tw
         >>> [part.offset for part in tw.TileTensor(list(range(12)), tw.row_major(3, 4)).tiles[2, 2]()]
@@ -377,7 +377,7 @@ class TileTensor(Arithmetic):
 
     @property
     def distribute(self: Kind) -> DistributeBrackets[Kind]:
-        """Return the elements of one thread: `t.distribute[threads](thread_id)`.
+        """The elements of one thread: `t.distribute[threads](thread_id)`.
 
         `threads` is a layout from thread coordinates to ids, optionally followed by a swizzle. Options: `swizzle`,
         `wrap` (ids modulo the number of threads), and `ragged`, what to do with elements that do not divide: "warn" and
@@ -392,7 +392,7 @@ class TileTensor(Arithmetic):
 
     @property
     def distribute_with_offset(self: Kind) -> LocatedDistributeBrackets[Kind]:
-        """Return (view, thread coordinates, offset): as `distribute`, with where the thread is and where it starts.
+        """(view, thread coordinates, offset): as `distribute`, with the coordinates and the start of the thread.
 
         >>> import tilewright as tw
         >>> tw.TileTensor(bytearray(48), tw.row_major(6, 8)).distribute_with_offset[tw.row_major(2, 4)](5)[1:]
@@ -402,7 +402,7 @@ class TileTensor(Arithmetic):
 
     @property
     def vectorize(self: Kind) -> VectorizeBrackets[Kind]:
-        """Return blocks of elements as single elements: `t.vectorize[1, 4]()`.
+        """Blocks of elements as single elements: `t.vectorize[1, 4]()`.
 
         An element is the block in its own shape; at a ragged edge it has fewer valid scalars. Without brackets, blocks
         are as long in the last mode as `simd_bytes` (64) holds scalars.
@@ -416,7 +416,7 @@ class TileTensor(Arithmetic):
 
     @property
     def slice(self: Kind) -> SliceBrackets[Kind]:
-        """Return a part: `t.slice[1:4, 2:7]()`, or at run time `t.slice((1, 4), (2, 7))`.
+        """A part: `t.slice[1:4, 2:7]()`, or at run time `t.slice((1, 4), (2, 7))`.
 
         One entry per leaf: a range, or in brackets an integer, which drops its mode. Bounds are checked; subscripts
         `t[1:3, :]` clamp them as Python does.
@@ -430,7 +430,7 @@ class TileTensor(Arithmetic):
 
     @property
     def split(self: Kind) -> SplitBrackets[Kind]:
-        """Return equal parts, `t.split[count, axis]()`, or one part, `t.split[axis, alignment](count, k)`.
+        """Equal parts, `t.split[count, axis]()`, or one part, `t.split[axis, alignment](count, k)`.
 
         Equal parts need an extent that `count` divides. One part is rounded up to `alignment`, and the last parts may
         be shorter or empty.
@@ -444,7 +444,7 @@ class TileTensor(Arithmetic):
 
     @property
     def reshape(self: Kind) -> ReshapeBrackets[Kind]:
-        """Return another shape, `t.reshape[2, 6]()` or `t.reshape(2, 6)`, or another layout, `t.reshape(layout)`.
+        """The tensor in another shape, `t.reshape[2, 6]()` or `t.reshape(2, 6)`, or layout, `t.reshape(layout)`.
 
         A shape needs elements in row-major order without gaps, and the same number of them. A layout starts at the
         first scalar of the tensor; one of another size needs `allow_resize=True`.
@@ -458,7 +458,7 @@ class TileTensor(Arithmetic):
 
     @property
     def bitcast(self: Kind) -> BitcastBrackets[Kind]:
-        """Return the same indices and strides over the same bytes read as another format: `t.bitcast[dtype]()`.
+        """The same indices and strides over the same bytes, read as another format: `t.bitcast[dtype]()`.
 
         Formats of other sizes need `rescale=True`, which multiplies the strides where the new size divides the old one.
 

@@ -324,7 +324,7 @@ def allocate_tensor_on_host(
 
 
 def _on_each_device(device: AnyDevice, create: Callable[[memory.Device], NativeTensor], on_host: bool) -> Tensor:
-    """Return a tensor of what is created for each device; every dimension of a mesh replicates."""
+    """Return a tensor with a new part for each device; every dimension of a mesh replicates."""
     if not isinstance(device, MeshDevice):
         return Tensor.wrap(create(device))
     parts = {tuple(at): create(device.get_device(at)) for at in device.shape.coordinates()}

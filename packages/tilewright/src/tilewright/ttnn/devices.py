@@ -100,6 +100,36 @@ class ChipProperties:
         """
         return CoreCoord(self.chip.banks("dram"), 1)
 
+    def get_devices(self) -> list[Device]:
+        """Return the devices, the last dimension of the mesh fastest."""
+        raise NotImplementedError
+
+    def get_num_devices(self) -> int:
+        """Return the number of devices.
+
+        >>> with create_mesh_device(MeshShape(2, 4)) as mesh_device:
+        ...     mesh_device.get_num_devices()
+        8
+        """
+        return len(self.get_devices())
+
+    def get_device_ids(self) -> list[int]:
+        """Return the numbers of the devices.
+
+        >>> with create_mesh_device(MeshShape(1, 2)) as mesh_device:
+        ...     mesh_device.get_device_ids()
+        [0, 1]
+        """
+        return [device.device_id for device in self.get_devices()]
+
+    def id(self) -> int:
+        """Return the number of the device, or of the first device of a mesh.
+
+        >>> Device("wormhole_n150").id()
+        0
+        """
+        return self.get_devices()[0].device_id
+
 
 class Device(ChipProperties, memory.Device):
     """A simulated chip with the methods of ttnn's devices.
@@ -110,14 +140,6 @@ class Device(ChipProperties, memory.Device):
 
     device_id = 0
 
-    def id(self) -> int:
-        """Return the number under which the device was opened.
-
-        >>> Device("wormhole_n150").id()
-        0
-        """
-        return self.device_id
-
     @property
     def shape(self) -> MeshShape:
         """The shape of a mesh of one device: ttnn has no devices but meshes.
@@ -126,22 +148,6 @@ class Device(ChipProperties, memory.Device):
         MeshShape([1, 1])
         """
         return MeshShape(1, 1)
-
-    def get_device_ids(self) -> list[int]:
-        """Return the numbers of the chips: only this one's.
-
-        >>> Device("wormhole_n150").get_device_ids()
-        [0]
-        """
-        return [self.device_id]
-
-    def get_num_devices(self) -> int:
-        """Return the number of chips: one.
-
-        >>> Device("wormhole_n150").get_num_devices()
-        1
-        """
-        return 1
 
     def get_devices(self) -> list[Device]:
         """Return the chips: this one.
@@ -370,24 +376,6 @@ class MeshDevice(ChipProperties):
             raise LayoutError(f"{at} is outside the mesh {self.shape}")
         return self._devices[at]
 
-    def get_num_devices(self) -> int:
-        """Return the number of devices.
-
-        >>> with create_mesh_device(MeshShape(2, 4)) as mesh_device:
-        ...     mesh_device.get_num_devices()
-        8
-        """
-        return self.shape.mesh_size()
-
-    def get_device_ids(self) -> list[int]:
-        """Return the numbers of the devices.
-
-        >>> with create_mesh_device(MeshShape(1, 2)) as mesh_device:
-        ...     mesh_device.get_device_ids()
-        [0, 1]
-        """
-        return [device.device_id for device in self.get_devices()]
-
     def get_device_id(self, coordinate: Sequence[int]) -> int:
         """Return the number of the device at `coordinate`.
 
@@ -396,15 +384,6 @@ class MeshDevice(ChipProperties):
         5
         """
         return self.get_device(coordinate).device_id
-
-    def id(self) -> int:
-        """Return the number of the first device.
-
-        >>> with create_mesh_device(MeshShape(2, 4)) as mesh_device:
-        ...     mesh_device.id()
-        0
-        """
-        return self.get_device_ids()[0]
 
     def create_submesh(self, submesh_shape: Sequence[int], offset: Sequence[int] | None = None) -> MeshDevice:
         """Return the mesh of `submesh_shape` that starts at `offset` in this one; it shares its devices.

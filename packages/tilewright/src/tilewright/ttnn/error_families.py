@@ -15,7 +15,7 @@ from .._json import parse_toml
 from ..formats import format_of
 from ..memory import Chip
 
-Numbers = dict[str, Any]  # integers, words, decimals and lists of integers: which one, the wording says
+Numbers = dict[str, Any]  # integers, words, decimals and lists of integers, depending on the wording
 
 _INTEGER = r"(?<!\w)(?:\d{1,3}(?:,\d{3}){1,5}|\d{1,19})(?!\d)"
 _SHAPES = {
@@ -39,7 +39,7 @@ _TOKEN = re.compile(r"\{(\w+)(?::(\w+))?\}|(\[\?)|(\?\])|<(?:(\w+):([^<>]+)|([^<
 
 @dataclass(frozen=True)
 class Family:
-    """A kind of error: its `wordings`, `what` happened, the `rule` that is broken, `remedies`, and what is `unknown`.
+    """A kind of error: its `wordings`, `what` happened, the `rule` that is broken, `remedies`, and the `unknown` facts.
 
     `derive` names one of the functions below, and its arguments; `meanings` are of numbers that mean something else
     here than elsewhere.
@@ -59,7 +59,7 @@ class Family:
     is_warning: bool = False
 
     def derive_from(self, numbers: Numbers) -> Numbers:
-        """Return what follows from the numbers of a message; nothing if one is missing.
+        """Return the numbers derived from the numbers of a message; none if one is missing.
 
         >>> Family("", derive=("difference", "over_by", "end", "size")).derive_from({"end": 9, "size": 7})
         {'over_by': 2}
@@ -90,7 +90,7 @@ def load_families(group: str = "families") -> tuple[Family, ...]:
 
 
 def load_meanings() -> Mapping[str, str]:
-    """Return what the numbers of messages mean, by their names.
+    """Return the meanings of the numbers in messages, by their names.
 
     >>> load_meanings()["overlap"]
     'bytes that both claim'
@@ -258,7 +258,7 @@ def _out_of_memory(numbers: Numbers) -> Numbers:
 
 
 def _smaller_formats(needed: int, space: int) -> Numbers:
-    """Return the changes of format with which what a bank needs would fit a space, if it is tiles of that format."""
+    """Return the changes of format with which the tiles of a bank would fit a space."""
     changes = []
     for stored, smaller in (("float32", "bfloat16"), ("bfloat16", "bfloat8_b"), ("bfloat8_b", "bfloat4_b")):
         page, less = (format_of(name).bytes_per_tile(32 * 32) for name in (stored, smaller))
@@ -268,7 +268,7 @@ def _smaller_formats(needed: int, space: int) -> Numbers:
 
 
 def _in_dram(numbers: Numbers) -> Numbers:
-    """Return what a bank of DRAM would hold instead, if the number of L1 banks tells the chip."""
+    """Return the share of a bank of DRAM instead, if the number of L1 banks tells the chip."""
     for chip in _chips():
         if chip.banks("l1") == numbers["banks"]:
             banks = chip.banks("dram")

@@ -47,7 +47,7 @@ _EMPTY_CONDITIONS = ("", "false", "tt::exception")
 
 @dataclass(frozen=True, slots=True)
 class ExplainedError(Finding):
-    """An error of ttnn or tt-metal: its finding, its `numbers`, what is `derived` from them, and the `remedies`.
+    """An error of ttnn or tt-metal: its finding, its `numbers`, the numbers `derived` from them, and the `remedies`.
 
     `meanings` has the meaning of each number. `text` is the message, `line` where it begins, counted from 1,
     `condition` what the program checked, and `unknown` what the text does not tell.
@@ -133,10 +133,10 @@ class ErrorReport:
 
 
 def explain_error(text: str) -> ErrorReport:
-    """Return what the errors of ttnn and tt-metal in a `text` mean, by how much each fails, and what would help.
+    """Return the errors of ttnn and tt-metal in a `text`: their meaning, by how much each fails, and remedies.
 
     The text is a message, a traceback or a log, with all that tools put around it. A text without such an error
-    raises a `FileFormatError`, which says what is understood.
+    raises a `FileFormatError`, which lists the supported forms.
 
     >>> text = "Number of shards along width 16 must not exceed number of cores 8"
     >>> explain_error(text).errors[0].derived
@@ -235,7 +235,7 @@ def _search(families: Sequence[Family], text: str, start: int = 0, end: int | No
 
 
 def _find_known(joined: str) -> list[_Found]:
-    """Return the messages of known families, without those inside others: the longest that begins first is meant."""
+    """Return the messages of known families, without messages inside others: the first and longest one counts."""
     known: list[_Found] = []
     bare = [found for found in _search(load_families("conditions"), joined) if found.match["_file"]]
     matches = [*_search(load_families(), joined), *bare]
@@ -256,7 +256,7 @@ def _match_rules(joined: str, start: int) -> Iterator[_Found]:
 
 
 def _explain_unknown(joined: str, head: _Head) -> _Found:
-    """Return what can be said of a message that is none of the known ones: a rule, its condition's, or itself."""
+    """Return the finding of an unknown message: a rule, the rule of its condition, or the message itself."""
     before = head.start - len(head.condition) - len(" info: ")
     conditions = _search(load_families("conditions"), joined, max(0, before), head.end)
     whole = _search(load_families("unexplained"), joined, head.start, head.end)

@@ -178,7 +178,7 @@ def _validate_cached(
     mapper: TensorToMesh | None,
     any_mesh: bool,
 ) -> None:
-    """Raise if the file `name` holds anything but what as_tensor was asked for; `shape` and `dtype` may be unknown."""
+    """Raise unless the file `name` holds the tensor that as_tensor expects; `shape` and `dtype` may be unknown."""
 
     def expect(what: str, stored: object, expected: object) -> None:
         if stored != expected:

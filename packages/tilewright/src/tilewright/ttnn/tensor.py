@@ -192,7 +192,7 @@ def default_format(source: ArrayLike) -> Format:
 
 
 def require_exact(values: np.ndarray[Any, Any], element: Format, choice: str) -> None:
-    """Raise unless every number is a value of a format that nobody asked for; `choice` names who chose it.
+    """Raise unless every number is a value of a default format; `choice` names who chose it.
 
     A NaN stays a NaN, and an infinity an infinity.
 
@@ -218,7 +218,7 @@ def require_exact(values: np.ndarray[Any, Any], element: Format, choice: str) ->
 
 
 def _host_values(source: ArrayLike) -> np.ndarray[Any, Any]:
-    """Return an array; the numbers of a list have no type of their own, and those with a fraction become float32."""
+    """Return an array; the numbers of a list have no type, and become float32 if one has a fraction."""
     values = as_host_array(source)
     untyped = isinstance(source, (list, tuple, float)) and values.dtype == np.float64
     return fit_values(values, "float32") if untyped else values

@@ -380,7 +380,7 @@ _Reader = Callable[[TextCursor], Any]
 
 
 def _read_fields(cursor: TextCursor, readers: dict[str, _Reader], extra: dict[str, str]) -> dict[str, Any]:
-    """Return the fields of a structure in parentheses or braces; those without a reader go to `extra` as they are."""
+    """Return the fields of a structure in parentheses or braces; fields without a reader go to `extra` unchanged."""
     closing = ")" if cursor.accept("(") else "}"
     if closing == "}":
         cursor.expect("{")
