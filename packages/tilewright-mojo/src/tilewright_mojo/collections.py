@@ -110,8 +110,8 @@ class Dict(dict[Any, Any], metaclass=ParametrizedMeta):
     def popitem(self) -> DictEntry:
         """Remove the newest entry and return it.
 
-        >>> Dict({1: 2}).popitem().value
-        2
+        >>> Dict["K", "V"](a=1).popitem().key
+        'a'
         """
         if not self:
             raise Error("EmptyDictError()")
@@ -578,24 +578,6 @@ class Deque(deque[Any], metaclass=ParametrizedMeta):
         self._check_filled("popleft")
         return super().popleft()
 
-    def peek(self) -> MojoValue:
-        """Return the last element.
-
-        >>> Deque(1, 2).peek()
-        2
-        """
-        self._check_filled("peek")
-        return self[-1]
-
-    def peekleft(self) -> MojoValue:
-        """Return the first element.
-
-        >>> Deque(1, 2).peekleft()
-        1
-        """
-        self._check_filled("peekleft")
-        return self[0]
-
     def copy(self) -> Deque:
         """Return a deque of the same elements.
 
@@ -708,14 +690,6 @@ class VariantType:
         """
         return any(isinstance(value, kind) for kind in self.types)
 
-    def is_type_supported(self, kind: object) -> bool:
-        """Return whether a type is one of the types.
-
-        >>> VariantType((int,)).is_type_supported(str)
-        False
-        """
-        return kind in self.types
-
     def __str__(self) -> str:
         return f"Variant[{', '.join(map(repr, self.types))}]"
 
@@ -761,15 +735,6 @@ class Variant(metaclass=ParametrizedMeta):
         'a'
         """
         self.value = self.kind(value).value
-
-    @brackets
-    def unsafe_get(self, parameters: tuple[Any, ...]) -> MojoValue:
-        """Return the value: `variant.unsafe_get[Int]()`.
-
-        >>> Variant[int, str](3).unsafe_get[int]()
-        3
-        """
-        return self[parameters[0]]
 
     @brackets
     def take(self, parameters: tuple[Any, ...]) -> MojoValue:

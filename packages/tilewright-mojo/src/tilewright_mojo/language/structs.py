@@ -10,7 +10,7 @@ from string import Formatter
 from typing import Any, ClassVar
 
 from tilewright.errors import FormatError, LayoutError
-from tilewright.mojo import Bool, DType, Error, Int, MojoValue, SIMDType, UInt8, UInt32, format_value
+from tilewright.mojo import Bool, DType, Error, Int, MojoValue, SIMDType, UInt8, format_value
 
 from ..collections import List
 from ..errors import payload
@@ -46,22 +46,6 @@ class Codepoint:
             raise FormatError(f"ord takes a text of one character, got {text!r}")
         return Codepoint(ord(text))
 
-    def to_u32(self) -> MojoValue:
-        """Return the number as a UInt32.
-
-        >>> Codepoint(97).to_u32()
-        UInt32(97)
-        """
-        return UInt32(self.number)
-
-    def utf8_byte_length(self) -> int:
-        """Return the number of bytes in UTF-8.
-
-        >>> Codepoint.ord("é").utf8_byte_length()
-        2
-        """
-        return len(str(self).encode("utf-8", "surrogatepass"))
-
     def is_ascii(self) -> bool:
         """Return whether it is one of the 128 characters of ASCII.
 
@@ -86,22 +70,6 @@ class Codepoint:
         """
         return "A" <= str(self) <= "Z"
 
-    def is_ascii_lower(self) -> bool:
-        """Return whether it is one of a to z.
-
-        >>> Codepoint.ord("A").is_ascii_lower()
-        False
-        """
-        return "a" <= str(self) <= "z"
-
-    def is_ascii_printable(self) -> bool:
-        """Return whether it is a visible character of ASCII, or the space.
-
-        >>> Codepoint.ord("~").is_ascii_printable()
-        True
-        """
-        return " " <= str(self) <= "~"
-
     def is_ascii_whitespace(self) -> bool:
         """Return whether it is a space, a tabulator or the end of a line.
 
@@ -109,8 +77,6 @@ class Codepoint:
         True
         """
         return self.is_ascii() and str(self).isspace()
-
-    is_posix_space = is_python_space = is_ascii_whitespace
 
     def __int__(self) -> int:
         return self.number

@@ -24,22 +24,6 @@ WARPGROUP_SIZE = 128
 MAX_THREADS_PER_BLOCK_METADATA = "nvvm.maxntid"
 
 
-class Scope(Enum):
-    """Who sees a memory operation.
-
-    >>> Scope.BLOCK.value
-    3
-    """
-
-    NONE = 0
-    THREAD = 1
-    WARP = 2
-    BLOCK = 3
-    CLUSTER = 4
-    GPU = 5
-    SYSTEM = 6
-
-
 threadfence: Any = brackets(lambda parameters, *arguments, **named: fence())
 
 
@@ -47,37 +31,6 @@ threadfence: Any = brackets(lambda parameters, *arguments, **named: fence())
 def ldg(parameters: tuple[Any, ...], pointer: Any, **named: Any) -> MojoValue:
     """Return the scalar that a pointer points to: `ldg(pointer)`."""
     return pointer.load(0)
-
-
-class CacheOperation(Enum):
-    """How a load uses the caches: a hint.
-
-    >>> CacheOperation.ALWAYS.value
-    0
-    """
-
-    ALWAYS = 0
-    GLOBAL = 1
-    STREAMING = 2
-    LAST_USE = 3
-    VOLATILE = 4
-    WRITE_BACK = 5
-    WRITE_THROUGH = 6
-    WORKGROUP = 7
-
-
-class CacheEviction(Enum):
-    """What stays in a cache: a hint.
-
-    >>> CacheEviction.EVICT_NORMAL.value
-    0
-    """
-
-    EVICT_NORMAL = 0
-    EVICT_FIRST = 1
-    EVICT_LAST = 2
-    EVICT_UNCHANGED = 3
-    NO_ALLOCATE = 4
 
 
 class Fill(Enum):
@@ -206,18 +159,6 @@ cluster_dim = ThreadValue("cluster_dim", lambda machine: Dim(*machine.plan.clust
 block_id_in_cluster = ThreadValue("block_id_in_cluster", _in_cluster)
 
 
-def sm_id() -> int:
-    """Return the number of the multiprocessor: 0, since blocks run one after another.
-
-    >>> from tilewright_mojo.simt import launch
-    >>> launch(lambda: print(sm_id()), grid=1, block=1).clean
-    0
-    True
-    """
-    current_machine("sm_id()")
-    return 0
-
-
 @suspends
 def syncwarp(mask: object = -1) -> MojoValue:
     """Wait for the threads of the warp; `mask` has a bit for each lane that takes part.
@@ -292,30 +233,3 @@ def mbarrier_test_wait(shared_mem: object, state: object) -> MojoValue:
     phase = memory_barrier.phases.get(machine.thread.index, memory_barrier.phase)
     is_for_all = memory_barrier.expected == len(machine.threads)
     return machine.suspend("poll", "mbarrier_test_wait", lambda: memory_barrier.phase > phase, is_for_all)
-
-
-@suspends
-def mbarrier_try_wait_parity_shared(shared_mem: object, phase: object, ticks: object = 0) -> MojoValue:
-    """Wait until the phase of this parity is complete.
-
-    >>> mbarrier_try_wait_parity_shared.__name__
-    'mbarrier_try_wait_parity_shared'
-    """
-    machine = current_machine("mbarrier_try_wait_parity_shared()")
-    memory_barrier = _barrier_at(machine, shared_mem)
-    parity = int(as_integer(phase, "a phase")) % 2
-    is_for_all = memory_barrier.expected == len(machine.threads)
-    return machine.suspend(
-        "poll", "mbarrier_try_wait_parity_shared", lambda: memory_barrier.phase % 2 != parity, is_for_all
-    )
-
-
-@brackets
-def named_barrier(parameters: tuple[Any, ...], *_: Any, num_threads: Any = None, **__: Any) -> MojoValue:
-    """`named_barrier[threads, id]()`: a barrier of all threads of the block; one for some of them is refused."""
-    machine, threads = current_machine("named_barrier()"), (*parameters, num_threads)[0]
-    if threads is not None and int(threads) != len(machine.threads):
-        raise LayoutError(
-            f"named_barrier for {threads} of {len(machine.threads)} threads is not supported; use barrier()"
-        )
-    return machine.suspend("barrier", "named_barrier", None, None)
