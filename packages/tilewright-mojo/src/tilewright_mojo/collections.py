@@ -357,7 +357,7 @@ class List(MemoryArray):
 
     @property
     def capacity(self) -> int:
-        """Return how many elements fit without new memory.
+        """The number of elements that fit without new memory.
 
         >>> List["int8"](1, 2).capacity >= 2
         True
@@ -636,7 +636,7 @@ class OwnedPointer(metaclass=ParametrizedMeta):
 
 
 class ArcPointer(OwnedPointer):
-    """`ArcPointer(value)`: one of several owners of a value; `a is b` says whether two own the same.
+    """`ArcPointer(value)`: one of several owners of a value; `a is b` tells whether two own the same.
 
     >>> first = ArcPointer(5)
     >>> second = first.copy()

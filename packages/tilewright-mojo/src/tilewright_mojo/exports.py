@@ -21,15 +21,15 @@ EXPORTS: dict[str, dict[str, str]] = {
     "layout.int_tuple": {
         "tilewright_mojo.older.int_tuple": (
             "IntTuple UNKNOWN_VALUE abs apply compact_order compatible congruent coord_to_int_tuple crd2idx "
-            "create_unknown_int_tuple depth fill_like flatten idx2crd inner_product is_flat is_int is_tuple mul "
+            "create_unknown_int_tuple depth fill_like flatten idx2crd inner_product is_int is_tuple mul "
             "prefix_product product product_each reduce reverse shape_div signum size sorted sum to_index_list "
-            "to_unknown tuple_max tuple_min weakly_compatible weakly_congruent"
+            "to_unknown tuple_max weakly_compatible weakly_congruent"
         )
     },
     "layout.layout": {
         "tilewright_mojo.older.layout": (
             "IntTuple Layout LayoutList MakeLayoutList MakeTileLayoutList apply_tiler blocked_product coalesce "
-            "complement composition cosize crd2idx downcast expand_modes_alike expand_strides format_layout "
+            "complement composition cosize crd2idx downcast expand_modes_alike expand_strides "
             "hierarchical_unzip idx2crd is_row_major logical_divide logical_product make_layout make_ordered_layout "
             "print_layout right_inverse size sublayout tile_to_shape upcast zip_modes zipped_divide"
         ),

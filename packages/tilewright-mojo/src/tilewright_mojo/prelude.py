@@ -44,7 +44,7 @@ def swap(left: object, right: object) -> None:
 
 
 def atof(text: object) -> MojoValue:
-    """Return the number that a text says.
+    """Return the number that a text spells.
 
     >>> float(atof("1.5"))
     1.5

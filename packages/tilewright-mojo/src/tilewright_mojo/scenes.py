@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scenes of kernels: which thread of a block touched which element, step by step between barriers, and the races."""
+"""Scenes of kernels: the threads that touched each element, step by step between barriers, and the races."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from tilewright._text import count_of
 from tilewright.errors import LayoutError
 from tilewright.views import Fact, Field, Grid, Outline, Scene, SceneOptions, scene_function
 
@@ -53,7 +52,7 @@ def kernel_scene(
     facts = [
         Fact("launch", f"grid {_extents(report.grid)}, block {_extents(report.block)}"),
         Fact("block", str(shown[0].block)),
-        Fact("errors", count_of(len(report.errors), "error") if report.errors else "none", _mood(report)),
+        Fact("errors", str(len(report.errors) or "none"), "good" if report.clean else "bad"),
         *[Fact(defect.kind, defect.message, "bad") for defect in report.errors[:4]],
         *[Fact(defect.kind, defect.message) for defect in report.warnings[:4]],
     ]
@@ -62,10 +61,6 @@ def kernel_scene(
     note = "w: written by the thread; r: read by it; the last one of each step."
     panels = tuple([_panel(touched, report.warp, side) for touched in shown])
     return Scene(f"{report.kernel}: who touched what", panels, tuple(facts), note)
-
-
-def _mood(report: KernelReport) -> Literal["good", "bad"]:
-    return "bad" if report.errors else "good"
 
 
 def _extents(extents: tuple[int, ...]) -> str:

@@ -89,7 +89,7 @@ def _check_table(path: Path) -> CheckedText:
 
 
 def _find_problem(text: str) -> str | None:
-    """Return what is wrong with a line of texts, None if nothing is."""
+    """Return the problem of a line of texts, None if it has none."""
     try:
         first, *others = [_read_layout(part) for part in text.split(" == ")]
         for other in others:

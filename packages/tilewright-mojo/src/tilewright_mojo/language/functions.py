@@ -191,7 +191,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """An argument in parentheses, with what its type says about parameters.
+    """An argument in parentheses, with the constraints of its type on parameters.
 
     >>> x = Argument("x", "any", "read", False, None)
     >>> x.name
@@ -206,7 +206,7 @@ class Argument:
 
 
 class Pattern:
-    """What the type of an argument says about its value."""
+    """The constraint of an argument's type on its value."""
 
     def infer(self, value: object, known: dict[str, Any]) -> None:
         """Add the parameters that follow from a value to `known`."""
@@ -353,7 +353,7 @@ def bind_given(
 
 
 def complete_parameters(owner: str, parameters: Sequence[Parameter], known: dict[str, Any]) -> tuple[Any, ...]:
-    """Return the values of all parameters: those that are known, then defaults; what is left stays unknown.
+    """Return the values of all parameters: those that are known, then defaults; the rest stays unknown.
 
     >>> complete_parameters("f", [Parameter("n", "any", None, lambda n: 8)], {})
     (8,)

@@ -38,7 +38,7 @@ from .tokens import NOT_YET
 
 
 def _constructed_type(value: ast.expr | None) -> ast.expr | None:
-    """Return the type of `Variant[...](...)` and `Optional[...](...)`, which convert what is assigned later."""
+    """Return the type of `Variant[...](...)` and `Optional[...](...)`, which convert later assignments."""
     function = value.func if isinstance(value, ast.Call) else None
     if not isinstance(function, Brackets) or not isinstance(function.value, ast.Name):
         return None
@@ -664,7 +664,7 @@ class FunctionLowerer(StatementLowerer):
         return make_tuple(entries, node)
 
     def lower_pattern(self, annotation: ast.expr | None, names: set[str], own: set[str]) -> ast.expr:
-        """Return what a type says about its argument: a parameter, a type with such inside, or a plain type."""
+        """Return the pattern of an argument's type: a parameter, a type with parameters inside, or a plain type."""
         nothing = ast.Constant(value=None, lineno=1, col_offset=0)
         if annotation is None or isinstance(annotation, (FunctionTypeNode, ast.BinOp)):
             return nothing

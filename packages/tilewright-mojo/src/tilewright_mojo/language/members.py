@@ -86,7 +86,7 @@ MOJO_PRIVATE = words(
 )
 """Names with an underscore before them that Modular's own programs use."""
 _OWN_ONLY = words("__init__ __getattr__")
-"""Methods of structs: those of a library's value would change one that others share, or take any name."""
+"""Methods of structs only: a value of the library may be shared, and its methods would take any name."""
 _METHODS = (FunctionType, MemberDescriptorType, property, brackets)
 """What a class gives its values, and no program takes from the class: it would apply it to values of its own."""
 _STAND_INS = (StructTemplate, PartialStruct, DefaultMembers)

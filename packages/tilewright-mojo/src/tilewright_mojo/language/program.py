@@ -156,7 +156,7 @@ def load_program(path: Path, loaded: dict[Path, Program | None], paths: Sequence
     if key in loaded:
         known = loaded[key]
         if known is None:
-            raise ImportError(f"{path.name} imports itself, through what it imports: {NOT_YET}")
+            raise ImportError(f"{path.name} imports itself, through another module: {NOT_YET}")
         return known
     loaded[key] = None
     program = Program(read_source(path), path.parent, loaded, paths)

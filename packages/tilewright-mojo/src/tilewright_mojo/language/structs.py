@@ -268,7 +268,7 @@ def _return_self(member: object) -> Callable[..., Any]:
 
 
 def _takes(member: Any, count: int) -> bool:
-    """Return whether a method, with `self`, can be called with so many arguments."""
+    """Return whether a method, with `self`, can be called with `count` arguments."""
     if isinstance(member, Function):
         return any(overload.bind((None,) * count, {}) is not None for overload in member.overloads)
     code = member.__code__
@@ -306,7 +306,7 @@ def add_comparisons(cls: Any) -> None:
 
 
 def add_iteration(cls: Any) -> None:
-    """Make `__next__` end the loop where `__has_next__` says so."""
+    """Make `__next__` end the loop when `__has_next__` is false."""
     if "__has_next__" in cls.__dict__ and "__next__" in cls.__dict__:
         following, has_next = cls.__dict__["__next__"], cls.__dict__["__has_next__"]
 
@@ -478,21 +478,6 @@ def write_text(value: Any, *parts: Any) -> MojoValue:
     return value
 
 
-def call_writing(function: Callable[..., Any], arguments: tuple[Any, ...], position: int) -> MojoValue:
-    """Return an argument after a function wrote to it: a text grows, others are written to.
-
-    >>> call_writing(lambda number, writer: writer.write(number), (3, "n = "), 1)
-    'n = 3'
-    """
-    writer = arguments[position]
-    if not isinstance(writer, str):
-        function(*arguments)
-        return writer
-    collected = TextWriter()
-    function(*arguments[:position], collected, *arguments[position + 1 :])
-    return writer + collected.text()
-
-
 def write_value(value: object, method: str, writer: object) -> MojoValue:
     """Return a variable after `value.write_to(variable)`: a text grows, others are written to.
 
@@ -608,7 +593,7 @@ def _is_copy_constructor(member: Any) -> bool:
 
 
 def complete_struct(cls: Any, is_value: bool) -> Any:
-    """Return the struct with what its traits add; `is_value` says that it is copied implicitly.
+    """Return the struct with the members its traits add; `is_value` makes it copied implicitly.
 
     >>> complete_struct(declare_struct("Point", (), lambda: (), ("x",)), False).__fields__
     ('x',)
@@ -641,7 +626,7 @@ def all_traits(traits: Sequence[Any]) -> tuple[Any, ...]:
 
 
 class Trait:
-    """A trait: what it extends, a function that adds its default members to a struct, and what it requires.
+    """A trait: the traits it extends, a function that adds its default members to a struct, and required methods.
 
     >>> named = Trait("Named", lambda: (), lambda Self: None, ("name",))
     >>> named.conforms(3)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mojo's module `std.gpu.host`: what a host program does with a device: buffers, copies and launches.
+"""Mojo's module `std.gpu.host`: buffers, copies and launches on a device.
 
 Only copies and kernels can access the memory of a device. The device is a real one, through OpenCL or CUDA, or by
 default the SIMT machine over memory of the host with the same rules, so that the same program runs anywhere.
@@ -256,7 +256,7 @@ class HostBuffer(_Buffer):
 
 
 def _numbers_text(buffer: HostBuffer) -> str:
-    """Return the scalars as Mojo prints those of a buffer."""
+    """Return the scalars as Mojo prints a buffer."""
     count = len(buffer)
     if count <= _MAX_SHOWN:
         return f"[{', '.join(map(format_value, buffer))}]" if count else "[]"
@@ -453,7 +453,7 @@ class DeviceContext:
             )
         launch(
             kernel,
-            *[_in_kernel(value) for value in rest],
+            *[value.unsafe_ptr() if isinstance(value, _Buffer) else value for value in rest],
             grid=tuple(grid_dim) if isinstance(grid_dim, (tuple, list)) else grid_dim,
             block=tuple(block_dim) if isinstance(block_dim, (tuple, list)) else block_dim,
             cluster=1 if cluster_dim is None else cluster_dim,
@@ -522,11 +522,6 @@ class DeviceContext:
         32
         """
         return int(attribute.value)
-
-
-def _in_kernel(value: object) -> Any:
-    """Return an argument as a kernel sees it: buffers are pointers."""
-    return value.unsafe_ptr() if isinstance(value, (DeviceBuffer, HostBuffer)) else value
 
 
 def _memory(buffer: Any, other: Any) -> Any:

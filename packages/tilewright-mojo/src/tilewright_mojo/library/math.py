@@ -43,10 +43,6 @@ def _function(name: str, numbers: Callable[[float], float], arrays: Callable[[An
     return function
 
 
-def _erf_array(values: object) -> Any:
-    return np.vectorize(math.erf)(values)
-
-
 sqrt = _function("sqrt", lambda x: math.sqrt(x) if x >= 0 else math.nan, np.sqrt)
 rsqrt = _function("rsqrt", lambda x: 1 / math.sqrt(x) if x > 0 else math.inf, lambda values: 1 / np.sqrt(values))
 exp, exp2 = _function("exp", math.exp, np.exp), _function("exp2", lambda x: 2.0**x, np.exp2)
@@ -60,7 +56,7 @@ atan, tanh = _function("atan", math.atan, np.arctan), _function("tanh", math.tan
 sinh, cosh = _function("sinh", math.sinh, np.sinh), _function("cosh", math.cosh, np.cosh)
 asinh, acosh = _function("asinh", math.asinh, np.arcsinh), _function("acosh", math.acosh, np.arccosh)
 atanh = _function("atanh", math.atanh, np.arctanh)
-erf, erfc = _function("erf", math.erf, _erf_array), _function("erfc", math.erfc, np.vectorize(math.erfc))
+erf, erfc = _function("erf", math.erf, np.vectorize(math.erf)), _function("erfc", math.erfc, np.vectorize(math.erfc))
 
 
 def recip(x: Any) -> MojoValue:

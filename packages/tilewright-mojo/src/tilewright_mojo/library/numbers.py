@@ -141,7 +141,7 @@ def randn_float64(mean: Any = 0, standard_deviation: Any = 1) -> MojoValue:
 
 
 def _fill(target: Any, arguments: tuple[Any, ...], draw: Callable[..., Any]) -> None:
-    """Write what `draw` returns for the arguments to each element of a span, or to so many at a pointer."""
+    """Write what `draw` returns for the arguments to each element of a span, or of memory at a pointer."""
     if isinstance(target, Pointer):
         target, arguments = Span(ptr=target, length=arguments[0]), arguments[1:]
     for k in range(len(target)):

@@ -293,7 +293,7 @@ def _name_of(function: object) -> str:
 
 
 def keep(*_: Any) -> None:
-    """Do nothing: nobody optimises a value away here.
+    """Do nothing: no value is optimised away here.
 
     >>> keep(3)
     """
@@ -382,7 +382,7 @@ class ThroughputMeasure(_Settings):
 
 
 class BenchMetric:
-    """What is counted: elements, bytes or floating point operations.
+    """A quantity to count: elements, bytes or floating point operations.
 
     >>> BenchMetric.bytes
     'bytes'
@@ -392,7 +392,7 @@ class BenchMetric:
 
 
 class Bencher:
-    """Runs what is measured, once.
+    """Runs a measured function once.
 
     >>> Bencher().iter[lambda: print("ran")]()
     ran
@@ -450,7 +450,7 @@ class Bench:
     bench_with_input = bench_function
 
     def dump_report(self, *_: Any) -> None:
-        """Print what was measured.
+        """Print the measurements.
 
         >>> Bench().dump_report()
         """

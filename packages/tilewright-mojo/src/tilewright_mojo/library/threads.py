@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mojo's package `std.gpu`: what the threads of a kernel are, and what they do together."""
+"""Mojo's package `std.gpu`: the indices of a kernel's threads, and operations they share."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def ldg(parameters: tuple[Any, ...], pointer: Any, **named: Any) -> MojoValue:
 
 
 class Fill(Enum):
-    """What a copy writes where its source is not valid.
+    """The value that a copy writes where its source is not valid.
 
     >>> Fill.ZERO.value
     1
@@ -73,7 +73,7 @@ def async_copy_commit_group() -> None:
 
 
 def async_copy_wait_all() -> None:
-    """Wait for the asynchronous copies of the thread; other threads need a barrier to see what it has copied.
+    """Wait for the asynchronous copies of the thread; other threads see its copies after a barrier.
 
     >>> async_copy_wait_all()
     """
@@ -102,7 +102,7 @@ def block_rank_in_cluster() -> int:
 
 
 def cluster_arrive() -> None:
-    """Say that the thread has come; here only `cluster_wait()` counts, which has to follow.
+    """Mark the arrival of the thread; here only `cluster_wait()` counts, which has to follow.
 
     >>> from tilewright_mojo.simt import launch
     >>> launch(lambda: cluster_arrive(), grid=2, block=1, cluster=2).clean

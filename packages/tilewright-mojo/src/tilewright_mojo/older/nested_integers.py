@@ -243,7 +243,7 @@ class IntTuple(metaclass=ParametrizedMeta):
 
 
 class IntTupleIterator(Iterator[IntTuple]):
-    """The iterator over the entries of a tuple; `bounds()` says how many are left.
+    """The iterator over the entries of a tuple; `bounds()` counts the rest.
 
     >>> IntTupleIterator([IntTuple(1)]).bounds()[0]
     1

@@ -35,7 +35,7 @@ class Cells:
 
     @property
     def size(self) -> int:
-        """Return the number of objects.
+        """The number of objects.
 
         >>> Cells([]).size
         0
@@ -44,7 +44,7 @@ class Cells:
 
     @property
     def origin(self) -> list[Any]:
-        """Return the list that holds the objects.
+        """The list that holds the objects.
 
         >>> Cells([1]).origin
         [1]

@@ -159,7 +159,7 @@ class CuteText:
 
     `pointer` is the kind of pointer, `bits` the width of its elements, `dtype` their type and `address` its text;
     `swizzle` is the one that was printed, which acts on bytes if there is a pointer behind it, or if it is
-    `of_pointer`. `layout` counts elements. `facts` are whatever else the text says, or that it leaves open.
+    `of_pointer`. `layout` counts elements. `facts` are all other statements of the text, and what it leaves open.
 
     >>> atom = parse_cute("Sw<3,4,3> o smem_ptr[16b](unset) o (_8,_64):(_64,_1)")
     >>> print(atom.layout, atom.pointer, atom.bits, atom.swizzle)

@@ -51,7 +51,7 @@ class KernelArguments:
         if offset is None and self.offsets:
             return [tuple([parse_accessor(self.words, chip, at) for at in sorted(set(self.offsets))])]
         if offset is not None:
-            parse_accessor(self.words, chip, offset)  # which says why there is none
+            parse_accessor(self.words, chip, offset)  # raises with the reason if there is none
         runs: dict[int, list[AccessorArguments]] = {}  # by their end
         reach = 0
         for at in range(offset or 0, len(self.words)):
@@ -140,7 +140,7 @@ def parse_kernel_arguments(text: str) -> KernelArguments:
     found = {match[1] for match in _WORDS.finditer(text)}
     if len(found) != 1:
         raise LayoutError(
-            f"expected KERNEL_COMPILE_TIME_ARGS=1,2048,... of one kernel, got those of {len(found)}; pass the command"
+            f"expected KERNEL_COMPILE_TIME_ARGS=1,2048,... of one kernel, got {len(found)} lists; pass the command"
             " that compiles one kernel"
         )
     words = tuple([int(word.strip(" \tu\n")) for word in found.pop().split(",")])

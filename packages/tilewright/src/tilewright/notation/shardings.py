@@ -346,7 +346,7 @@ def parse_sharding(text: str, mesh: str | Mapping[str, int] = "") -> DeviceShard
 
 
 class _ShardingReader:
-    """Reads a text at a cursor, and collects its meshes and shardings, which are one each, and what is besides."""
+    """Reads a text at a cursor, and collects its meshes, its shardings and all other parts."""
 
     def __init__(self, text: str) -> None:
         self.text = text

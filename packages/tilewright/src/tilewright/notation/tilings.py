@@ -574,7 +574,7 @@ class VectorLayout:
 
     @property
     def besides(self) -> list[str]:
-        """What is wrong with offsets that are not within a register; the layout counts whole registers for them.
+        """The problem of offsets that are not within a register; the layout counts whole registers for them.
 
         >>> parse_vpad('#tpu.vpad<"32,{*,128},(8,128)">').besides
         ['an offset of 128 in a register of 8 x 128, which Mosaic refuses']

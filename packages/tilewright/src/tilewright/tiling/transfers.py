@@ -91,7 +91,7 @@ class Transfer:
             self._finish_lock.release()
 
     def abandon(self, problem: BaseException) -> None:
-        """End a transfer with an error, unless it is running or over, so that nobody waits for it forever."""
+        """End a transfer with an error, unless it is running or over, so that no wait for it lasts forever."""
         if self._claim_lock.acquire(blocking=False):
             self.error = problem
             self._finish_lock.release()

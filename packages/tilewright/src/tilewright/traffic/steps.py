@@ -446,7 +446,7 @@ def choose_steps(
         filling = step(TO_SHARDED, "InterleavedToShardedProgramFactory", before=between)
         if _fits(filling):
             return emptying, filling
-    return emptying, copying  # of the source: the runtime finds out too late that what it has in DRAM is of no use
+    return emptying, copying  # of the source: the runtime finds out too late that the copy in DRAM is of no use
 
 
 def _is_matrix(spec: TensorSpec) -> bool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The memory behind Mojo's tensors, and what is done with it element by element."""
+"""The memory behind Mojo's tensors, and operations on it, element by element."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class MemoryTensor(StaticExtents, NativeTileTensor):
 
     @property
     def dtype(self) -> DType:
-        """Return the number type of the scalars.
+        """The number type of the scalars.
 
         >>> from tilewright.mojo.layout import row_major
         >>> MemoryTensor(bytearray(48), row_major[6, 8]()).dtype
@@ -134,7 +134,7 @@ class MemoryTensor(StaticExtents, NativeTileTensor):
 
     @property
     def layout(self) -> Any:
-        """Return the layout of the elements, with Mojo's methods.
+        """The layout of the elements, with Mojo's methods.
 
         >>> from tilewright.mojo.layout import row_major
         >>> MemoryTensor(bytearray(48), row_major[6, 8]()).layout.static_product
@@ -144,7 +144,7 @@ class MemoryTensor(StaticExtents, NativeTileTensor):
 
     @property
     def element_layout(self) -> Any:
-        """Return the layout of the scalars within an element, with Mojo's methods.
+        """The layout of the scalars within an element, with Mojo's methods.
 
         >>> from tilewright.mojo.layout import row_major
         >>> MemoryTensor(bytearray(48), row_major[6, 8]()).vectorize[1, 4]().element_layout.size()
@@ -216,7 +216,7 @@ class MemoryTensor(StaticExtents, NativeTileTensor):
         require_one_index_per_mode(self, index)
         super().__setitem__(_plain_index(index), value)
 
-    # What is known at compile time.
+    # Facts at compile time.
 
     def _leaf_extents(self) -> list[int]:
         return leaves(self._pair.shape[0])
@@ -283,7 +283,7 @@ class MemoryTensor(StaticExtents, NativeTileTensor):
 
     @property
     def mut(self) -> bool:
-        """Return whether the view can be written.
+        """Whether the view can be written.
 
         >>> from tilewright.mojo.layout import row_major
         >>> MemoryTensor(bytes(2), row_major[2]()).mut
@@ -293,7 +293,7 @@ class MemoryTensor(StaticExtents, NativeTileTensor):
 
     @property
     def origin(self) -> Origin:
-        """Return where the pointer comes from: the object that holds the memory, which the tensor keeps alive.
+        """The origin of the pointer: the object that holds the memory, which the tensor keeps alive.
 
         >>> from tilewright.mojo.layout import row_major
         >>> MemoryTensor(bytes(2), row_major[2]()).origin.owner, MemoryTensor(bytes(2), row_major[2]()).origin.mut
@@ -304,7 +304,7 @@ class MemoryTensor(StaticExtents, NativeTileTensor):
 
     @property
     def address_space(self) -> AddressSpace:
-        """Return the address space of the memory: a label.
+        """The address space of the memory: a label.
 
         >>> from tilewright.mojo.layout import row_major
         >>> MemoryTensor(bytearray(2), row_major[2]()).address_space
@@ -314,7 +314,7 @@ class MemoryTensor(StaticExtents, NativeTileTensor):
 
     @property
     def linear_idx_type(self) -> DType:
-        """Return the integer format that a kernel uses for offsets: a label, ours are exact.
+        """The integer format that a kernel uses for offsets: a label, ours are exact.
 
         >>> from tilewright.mojo.layout import row_major
         >>> MemoryTensor(bytearray(2), row_major[2]()).linear_idx_type.name
@@ -329,7 +329,7 @@ class MemoryTensor(StaticExtents, NativeTileTensor):
 
     @property
     def ptr(self) -> Pointer:
-        """Return a pointer to the first scalar.
+        """A pointer to the first scalar.
 
         >>> from tilewright.mojo.layout import row_major
         >>> MemoryTensor(bytearray(48), row_major[6, 8]()).ptr.offset
@@ -676,7 +676,7 @@ class ElementwiseTensor(MemoryTensor):
     def fill(self: ViewKind) -> FillBrackets[ViewKind]:  # type: ignore[override]
         """Set every valid scalar to a value of the tensor's type; return the tensor: `t.fill(7)`.
 
-        `use_runtime_layout`, in brackets or parentheses, has no effect: it says how Mojo compiles the loop.
+        `use_runtime_layout`, in brackets or parentheses, has no effect: it tells Mojo how to compile the loop.
 
         >>> from tilewright.mojo.layout import row_major
         >>> ElementwiseTensor([0] * 4, row_major[2, 2]()).fill(7).to_numpy().tolist()

@@ -119,7 +119,7 @@ class _SliceBrackets(SliceBrackets[Viewed]):
         return super().__getitem__(entries)
 
     def __call__(self, *ranges: Any) -> Viewed:
-        """Return the part given by ranges known at run time; `All` and single indices leave what is known as it is."""
+        """Return the part given by ranges known at run time; `All` and single indices keep static extents static."""
         is_known = bool(ranges) and all(isinstance(entry, (slice, int)) for entry in ranges)
         return slice_leaves(self._tensor, ranges, not is_known)
 
@@ -508,7 +508,7 @@ class TileTensor(ElementwiseTensor, metaclass=ParametrizedMeta):  # type: ignore
 
     get_type_name: Any = _TypeName()
 
-    # Types that Mojo derives from the type of a tensor; of the class they leave open what it does.
+    # Types that Mojo derives from the type of a tensor; those of the class are as open as the class.
     ElementType: Any = TypeMember("ElementType")
     ViewType: Any = TypeMember("ViewType")
     AddressSpaceCastType: Any = TypeMember("AddressSpaceCastType")
@@ -536,7 +536,7 @@ class TileTensor(ElementwiseTensor, metaclass=ParametrizedMeta):  # type: ignore
 
     @property
     def LayoutType(self) -> Any:  # noqa: N802  (Mojo's names)
-        """Return the type of the layout: what is known of it at compile time, which is the layout.
+        """The type of the layout, which is the layout itself.
 
         >>> from tilewright.mojo.layout import row_major
         >>> TileTensor(bytearray(4), row_major[2, 2]()).LayoutType.static_shape

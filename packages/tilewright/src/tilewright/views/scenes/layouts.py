@@ -478,7 +478,7 @@ def text_scene(parsed: ParsedText, **options: Any) -> Scene:
     '(4,8):(8,1)'
     """
     if parsed.notation == "error":
-        raise LayoutError("an error message has no picture; explain() says what it means, as does tilewright explain")
+        raise LayoutError("an error message has no picture; explain() explains it, as does tilewright explain")
     if parsed.notation == "tt-metal":
         return side_by_side(*parsed.value.accessors(options.pop("chip", None)), title=parsed.value.name, **options)
     return scene_of(parsed.subject, **{**bank_options(parsed.subject, parsed.itemsize), **options})

@@ -642,7 +642,8 @@ def spec_scene(
             _mark_cell(panels[1], _holder_of(holders, where, pages)),
         ]
         panels.insert(1, page_grid(spec, at=at))
-        facts = [*_where_facts(where), *facts]
+        lines = [line.partition(" ") for line in str(where).splitlines()]
+        facts = [*[Fact(name, value.strip()) for name, _, value in lines], *facts]
     shape = format_extents(spec.shape.logical)
     title = title or f"{shape} {spec.dtype}, {spec.memory} on {spec.known_chip.name}"
     note = pages.note
@@ -698,10 +699,6 @@ def _holder_of(grid: Grid, where: Where, pages: PageSheet) -> tuple[int, int] | 
         return None
     at = grid.link.index(owner)
     return at // grid.columns, at % grid.columns
-
-
-def _where_facts(where: Where) -> list[Fact]:
-    return [Fact(name, value.strip()) for name, _, value in (line.partition(" ") for line in str(where).splitlines())]
 
 
 def bytes_fact(spec: TensorSpec) -> Fact:
