@@ -310,7 +310,7 @@ _COMPTIME_MEMBERS = frozenset(
 
 
 class TypeMember:
-    """A type that Mojo derives from the type of a tensor: exact for a tensor, and as open as the class for the class."""
+    """A type that Mojo derives from the type of a tensor: exact for a tensor, as open as the class for the class."""
 
     def __init__(self, name: str) -> None:
         self._name = name
