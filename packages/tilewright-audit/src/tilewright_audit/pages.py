@@ -520,12 +520,13 @@ class _DatabaseCheck:
             if chunk is None:
                 unknown.append(core)
                 continue
+            gap = 0 if one.spec is None else one.spec.aligned_page_bytes - one.spec.page_bytes
             fields = {
                 "chunk_address": ("page address", (chunk.address,)),
                 "num_pages": ("page missing", (chunk.pages,)),
                 # the writer of a database may count the last page with its gap
                 "page_size": ("page size", (chunk.page_size, one.spec.aligned_page_bytes if one.spec else 0)),
-                "chunk_size": ("size", (chunk.size, chunk.size + _gap_of(one.spec))),
+                "chunk_size": ("size", (chunk.size, chunk.size + gap)),
             }
             for name, (kind, expected) in fields.items():
                 recorded = as_integer(row.get(name))
@@ -575,10 +576,6 @@ def _elsewhere_finding(message: str, recorded: int, expected: int | None, addres
     remedy = "compare the tables of the database: one of them was changed"
     found = AuditFinding("tensor elsewhere", message, reason="a tensor begins where its buffer begins", remedy=remedy)
     return replace(found, address=address, recorded=recorded, expected=expected)
-
-
-def _gap_of(spec: TensorSpec | None) -> int:
-    return 0 if spec is None else spec.aligned_page_bytes - spec.page_bytes
 
 
 def _as_batch(rows: list[Row], one: CheckedBuffer) -> PageBatch:

@@ -184,13 +184,10 @@ class Run:
         >>> Run((), (), (), ()).on_each_device()
         {}
         """
-        devices = dict.fromkeys(local.device for local in self.local_buffers)
-        return {
-            device: replace(
-                self, local_buffers=tuple([local for local in self.local_buffers if local.device == device])
-            )
-            for device in devices
-        }
+        by_device: dict[int, list[LocalBuffer]] = {}
+        for local in self.local_buffers:
+            by_device.setdefault(local.device, []).append(local)
+        return {device: replace(self, local_buffers=tuple(part)) for device, part in by_device.items()}
 
     @property
     def is_placed(self) -> bool:

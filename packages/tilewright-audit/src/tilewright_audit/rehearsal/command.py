@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verb `tilewright rehearse`: run a ttnn program on a mock card, and say whether it fits."""
+"""The verb `tilewright rehearse`: run a ttnn program on a mock card, and see whether it fits."""
 
 from __future__ import annotations
 
 import click
 
-from tilewright.cli import FILE, Answer, CommandError, ExitCode, save_picture, table_width, verb
+from tilewright.cli import FILE, Answer, CommandError, ExitCode, save_picture, verb
+
+from ..command import format_report
 
 
 @verb("rehearse", speaks=True, writes_unless=(), context_settings={"ignore_unknown_options": True})
@@ -57,9 +59,5 @@ def command(
         raise CommandError(str(problem), ExitCode.MISSING) from None
     if html is not None:
         save_picture(report, html)
-
-    def text() -> str:
-        first, *rest = report.format(notes, table_width()).splitlines()
-        return "\n".join([click.style(first, fg="green" if report.clean else "red", bold=True), *rest])
-
-    return Answer(text, report.to_json(), ExitCode.OK if report.clean else ExitCode.NO)
+    code = ExitCode.OK if report.clean else ExitCode.NO
+    return Answer(lambda: format_report(report, notes), report.to_json(), code)
