@@ -327,8 +327,8 @@ def _list_finding(
     reason = "the list of a call has the buffers that the graph has allocated and not freed by then"
     remedy = "compare the list with the allocations of the graph: one of them was changed"
     where = f"at the end of {call.name} (node {call.number})"
-    found = AuditFinding(kind, f"{where}, {message}", reason=reason, remedy=remedy, node=call.number, call=call.name)
-    return replace(found, address=address, tensor=tensor, recorded=recorded, expected=expected)
+    finding = AuditFinding(kind, f"{where}, {message}", reason=reason, remedy=remedy, node=call.number, call=call.name)
+    return replace(finding, address=address, tensor=tensor, recorded=recorded, expected=expected)
 
 
 _MAX_LISTED_PAGES = 1 << 22  # of a buffer whose pieces are compared
@@ -574,8 +574,8 @@ def _chunk_finding(
 
 def _elsewhere_finding(message: str, recorded: int, expected: int | None, address: int) -> AuditFinding:
     remedy = "compare the tables of the database: one of them was changed"
-    found = AuditFinding("tensor elsewhere", message, reason="a tensor begins where its buffer begins", remedy=remedy)
-    return replace(found, address=address, recorded=recorded, expected=expected)
+    finding = AuditFinding("tensor elsewhere", message, reason="a tensor begins where its buffer begins", remedy=remedy)
+    return replace(finding, address=address, recorded=recorded, expected=expected)
 
 
 def _as_batch(rows: list[Row], one: CheckedBuffer) -> PageBatch:

@@ -214,7 +214,7 @@ class AuditReport(Drawable):
 
     @property
     def subject(self) -> str:
-        """What was audited, and on which chip.
+        """The kind of report, and the chip.
 
         >>> AuditReport(Path("model.mlir"), "IR", None).subject
         'IR'

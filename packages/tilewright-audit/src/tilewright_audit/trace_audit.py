@@ -114,7 +114,7 @@ class NocRun:
 class NocTrace:
     """The actions of each data mover, in order, as runs of equal events.
 
-    `skipped` is the number of entries that are no events.
+    `skipped` is the number of entries that are not events.
 
     >>> trace = NocTrace({((1, 1), "NCRISC"): (NocRun("read", "NOC_0", (1, 2), 2048, 3, 100, 400),)})
     >>> trace.traffic
@@ -227,7 +227,7 @@ def iterate_events(path: FilePath | SourceFile) -> Iterator[NocEvent | None]:
 
 
 def read_event(data: Any) -> NocEvent | None:
-    """Return the event that an entry of a trace describes, or None if it is none.
+    """Return the event that an entry of a trace describes, or None if it is not an event.
 
     >>> read_event({"proc": "BRISC", "zone": "BRISC-KERNEL", "zone_phase": "begin", "sx": 1, "sy": 1, "timestamp": 7})
     NocEvent(type='', core=(1, 1), mover='BRISC', noc='', time=7, other=None, box=None, num_bytes=0, \
@@ -436,8 +436,8 @@ class TraceCheck:
         verb, preposition = ("read", "from") if kind == "read" else ("wrote", "to")
         message = f"core {_name(core)} {verb} {sides[0]} bytes {preposition} {_name(other)}, the plan says {sides[1]}"
         reason = f"bytes differ for {len(wrong)} of {len({**expected, **recorded})} pairs"
-        found = AuditFinding("traffic", message, Severity.ERROR, reason, "see the first wrong page", len(wrong))
-        yield replace(found, recorded=sides[0], expected=sides[1])
+        finding = AuditFinding("traffic", message, Severity.ERROR, reason, "see the first wrong page", len(wrong))
+        yield replace(finding, recorded=sides[0], expected=sides[1])
 
     def _other_order(self) -> AuditFinding:
         ordered = f"only {self.matching} of {len(self.expected)} RISCs issue requests in the planned order"

@@ -185,7 +185,7 @@ class ProgramRun:
 
     @property
     def errors(self) -> Sequence[Mapping[str, Any]]:
-        """The errors that calls of ttnn raised, in order, also those that the program handled.
+        """The errors that calls of ttnn raised, in order, even if the program handled them.
 
         >>> ProgramRun("ended", {}).errors
         []

@@ -89,10 +89,10 @@ class Rehearsal:
         """
         report: Any = yield
         problem = None if call.excinfo is None else call.excinfo.value
-        found = self._explain(problem) if problem is not None and report.failed else None
+        explained = self._explain(problem) if problem is not None and report.failed else None
         unchecked = self.recorder.unchecked if report.when == "call" else 0
-        if found is not None:
-            report.sections.append((_TITLE, found))
+        if explained is not None:
+            report.sections.append((_TITLE, explained))
         elif report.failed and self.recorder.reads and (problem is None or isinstance(problem, AssertionError)):
             path, line = item.path, (item.location[1] or 0) + 1
             report.outcome, unchecked = "skipped", 1
@@ -111,8 +111,8 @@ class Rehearsal:
         error = next((error for error in reversed(self.recorder.errors) if error["text"] in texts), None)
         if error is None:
             return None
-        found = explain_call(ProgramRun("raised", {"calls": self.recorder.calls}), error)
-        lines = (found.message, f"why: {found.reason}", f"remedy: {found.remedy}")
+        finding = explain_call(ProgramRun("raised", {"calls": self.recorder.calls}), error)
+        lines = (finding.message, f"why: {finding.reason}", f"remedy: {finding.remedy}")
         return "\n".join([line for line in lines if not line.endswith(": ")])
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:

@@ -78,7 +78,7 @@ def rehearse(
         program: a script, or a `TtnnProgram` with arguments.
         machine: N150, N300, T3K, P100, P150, P150x2, P150x4 or P150x8, or the TOML file of a chip.
         python: the Python that has ttnn; by default this one.
-        suggest: whether to try changes where it fails, or at its peak, and to list those that ttnn accepts.
+        suggest: whether to try changes where it fails, or at its peak, and to list the ones that ttnn accepts.
 
     >>> from tilewright_audit import rehearse
     >>> report = rehearse("decoder.py", "N150")  # doctest: +SKIP
@@ -136,7 +136,7 @@ def report_runs(program: TtnnProgram, machine: MockMachine, ttnn: Ttnn, runs: Se
     end = list(_explain_end(program, first))
     failure = [finding for finding in end if finding.severity is not Severity.NOTE]
     # ttnn accepted what it ran: where the model differs, the model is in doubt, and not the program
-    doubts = [found for found in report.findings if found.kind not in ("failed call", "clash", "out of memory")]
+    doubts = [finding for finding in report.findings if finding.kind not in ("failed call", "clash", "out of memory")]
     verdict = "fits" if first.captures else "nothing to rehearse: no device was opened"
     verdict = f"{verdict}, as far as it ran" if end and not failure else failure[0].message if failure else verdict
     notes += [replace(finding, severity=Severity.NOTE) for finding in doubts]
@@ -316,8 +316,8 @@ def _note_rest(run: ProgramRun) -> Iterator[AuditFinding]:
     for error in run.errors:
         if error is run.failure:
             continue
-        found = explain_call(run, error)
-        yield replace(found, severity=Severity.NOTE, message=f"{found.message} The program handled it.")
+        finding = explain_call(run, error)
+        yield replace(finding, severity=Severity.NOTE, message=f"{finding.message} The program handled it.")
     left_out = details.get("left_out", {})
     if any(name in left_out for name in ENDING):
         yield scope_note("calls of traces were left out: what a trace records ran once, as it was recorded")
