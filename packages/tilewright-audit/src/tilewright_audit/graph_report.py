@@ -29,7 +29,7 @@ class JsonStream:
     """A JSON file that is read from front to back, from a byte `offset` where a value begins.
 
     `walk_object` and `walk_array` go into large values; the value at each key or index is taken whole by
-    `read_value`, or walked into in turn, or skipped. `name` is what messages call the file.
+    `read_value`, or walked into in turn, or skipped. `name` names the file in messages.
 
     >>> import tempfile
     >>> from pathlib import Path

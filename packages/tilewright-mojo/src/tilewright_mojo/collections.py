@@ -40,7 +40,7 @@ class DictKeyError(Error, CoordinateError):
         self.key = key
 
     def mojo_text(self) -> str:
-        """Return what Mojo prints: the type of the key.
+        """Return the text that Mojo prints: the type of the key.
 
         >>> DictKeyError("a").mojo_text()
         'DictKeyError[String]()'

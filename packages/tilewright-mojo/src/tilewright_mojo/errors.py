@@ -27,7 +27,7 @@ Raised = (Error, RaisedValue)
 
 
 def as_exception(value: object) -> BaseException:
-    """Return what Python raises for a value of Mojo.
+    """Return the exception that Python raises for a value of Mojo.
 
     >>> as_exception("no")
     Error('no')

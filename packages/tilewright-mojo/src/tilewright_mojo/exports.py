@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mojo's modules: the names that each exports, and where those are defined; nothing else is in them."""
+"""Mojo's modules: the names that each exports, and the modules that define them."""
 
 from __future__ import annotations
 
@@ -276,7 +276,7 @@ def is_module(name: str) -> bool:
 
 
 def module_names() -> list[str]:
-    """Return the names of all modules and packages of Mojo, packages before what is in them.
+    """Return the names of all modules and packages of Mojo, packages before their modules.
 
     >>> module_names()[:2]
     ['buffer', 'layout']

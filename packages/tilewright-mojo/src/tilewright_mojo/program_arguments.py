@@ -21,7 +21,7 @@ _defines: ContextVar[Mapping[str, str]] = ContextVar("defines", default={})  # n
 
 @contextmanager
 def start_with(arguments: Sequence[str], defines: Mapping[str, str]) -> Iterator[None]:
-    """Give arguments and defined names to what runs inside a `with` block; the first argument names the program.
+    """Give arguments and defined names to the program inside a `with` block; the first argument names the program.
 
     >>> with start_with(["a.mojo", "--fast"], {"N": "8"}):
     ...     argv()[1], get_defined_int["N", 4]()

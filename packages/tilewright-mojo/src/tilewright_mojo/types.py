@@ -26,7 +26,7 @@ class _StringMeta(type):
 
 
 class String(metaclass=_StringMeta):
-    """Text, which is Python's: `String(x)` is what `print` shows of a value.
+    """Python's text: `String(x)` is the text that `print` shows for a value.
 
     >>> String(3), String("a", 1.0), isinstance("a", String)
     ('3', 'a1.0', True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`check_operation`: the bytes that an operation leaves on a device, page by page, against those expected."""
+"""`check_operation`: the bytes that an operation leaves on a device, page by page, against the expected ones."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _REQUESTS = "NoC requests, without a trace"
 
 @dataclass(frozen=True, slots=True)
 class OperationCheck:
-    """What `check_operation` compared: `pages`, their bytes, and NoC requests; and what it could not compare.
+    """The extent of a check: `pages`, their bytes, NoC requests, and the parts that were not compared (`unchecked`).
 
     >>> checked = OperationCheck(pages=4, nbytes=8192, unchecked=("NoC requests, without a trace",))
     >>> print(checked)
@@ -52,7 +52,7 @@ def check_operation(
     expected: object,
     trace: object = None,
 ) -> OperationCheck:
-    """Run an operation that moves data, compare every byte of its results with what was `expected`, and say what was.
+    """Run an operation that moves data, and compare every byte of its results with the `expected` tensors.
 
     Args:
         run: the operation: called with the inputs, it returns the result, or a list of them; a single one may be in a
@@ -103,7 +103,7 @@ def _as_list(values: Any) -> list[Any]:  # of anything
 
 
 def _compare(result: Any, expected: Tensor, spec: TensorSpec) -> tuple[str, ...]:  # a result is anything
-    """Return how a result differs from what is expected, or nothing; and then what cannot be compared."""
+    """Return how a result differs from the expected tensor, or nothing; and then the parts that are not compared."""
     value = read_tensorbin(result).tensor() if isinstance(result, (str, PathLike)) else unwrap(result)
     if isinstance(value, Mapping):
         return (_compare_dumps(value, expected, spec),)
@@ -132,7 +132,7 @@ def _describe_change(found: TensorSpec, wanted: TensorSpec) -> str:
 
 
 def _compare_dumps(dumps: Mapping[Any, Any], expected: Tensor, spec: TensorSpec) -> str:  # of a core, or of a bank
-    """Return how what was dumped of each core or bank differs, or nothing."""
+    """Return how the dumps of cores or banks differ, or nothing."""
     chip, buffer, size, table = spec.known_chip, spec.memory.buffer_type, spec.page_bytes, spec.pages(0)
     banks = [place if isinstance(place, int) else chip.bank_of(unwrap(place), buffer) for place in dumps]
     held = dict(zip(banks, [np.frombuffer(data, np.uint8) for data in dumps.values()], strict=True))

@@ -40,10 +40,10 @@ class CheckedText:
 
 
 def check_file(path: FilePath) -> list[CheckedText]:
-    """Return what a file has of recipes, rules and layouts, each checked.
+    """Return the recipes, rules and layouts in a file, each checked.
 
     A .toml is a recipe, or rules. In a .layouts file every line is a layout, in any notation, and # starts a comment;
-    in other files, a layout is what follows "tilewright:" in a line. Texts with ` == ` between them have to describe
+    in other files, a layout follows "tilewright:" in a line. Texts with ` == ` between them have to describe
     the same function.
 
     Args:

@@ -31,7 +31,7 @@ _FIND = (
 
 
 class RehearsalError(TilewrightError):
-    """There is no ttnn to rehearse with: its message names what was looked for, and what to install.
+    """There is no ttnn to rehearse with: its message names the Python that was searched, and the package to install.
 
     >>> issubclass(RehearsalError, TilewrightError)
     True

@@ -92,7 +92,7 @@ class ExpressionLowerer:
     # Names.
 
     def find(self, node: ast.Name) -> Binding:
-        """Return what a name means, or fail with a suggestion."""
+        """Return the meaning of a name, or fail with a suggestion."""
         binding = self.block.find(node.id)
         if binding is None:
             self.fail(f"unknown name {node.id!r}{explain_name(node.id, sorted(set(self.block.visible())))}", node)

@@ -582,7 +582,7 @@ class FunctionLowerer(StatementLowerer):
         return signature
 
     def _convert_arguments(self, node: FunctionNode) -> list[ast.stmt]:
-        """Return what happens first in a function: arguments become values of their declared types."""
+        """Return the first statements of a function: arguments become values of their declared types."""
         statements: list[ast.stmt] = []
         for argument in node.arguments:
             name = argument.name

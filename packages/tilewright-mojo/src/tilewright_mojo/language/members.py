@@ -190,7 +190,7 @@ def read_member(value: object, name: str, default: object) -> MojoValue:
 
 
 def check_options(options: Any) -> dict[str, Any]:
-    """Return what `**options` passes by name, if all of these are names that a program can spell.
+    """Return the arguments that `**options` passes by name, if a program can spell all of the names.
 
     >>> check_options({"__class__": 3})
     Traceback (most recent call last):

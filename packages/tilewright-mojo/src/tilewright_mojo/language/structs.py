@@ -92,7 +92,7 @@ ANSWER = "answer·of"
 
 
 class TextWriter:
-    """Collects text: what a struct's `write_to` writes to.
+    """Collects the text that a struct's `write_to` writes.
 
     >>> writer = TextWriter()
     >>> writer.write("n = ", 3)
@@ -665,7 +665,7 @@ class Trait:
 
 
 class DefaultMembers:
-    """Stands for a struct while a trait adds members to it: those that the struct has stay as they are."""
+    """Stands for a struct while a trait adds members to it: the struct's own stay as they are."""
 
     def __init__(self, cls: object) -> None:
         object.__setattr__(self, "cls", cls)

@@ -79,7 +79,7 @@ _generators = [Random(0)]  # the one in use
 
 @contextmanager
 def own_generator() -> Iterator[None]:
-    """Give what runs inside a `with` block a generator of its own, as every process of Mojo has one.
+    """Give the code inside a `with` block a generator of its own, as every process of Mojo has one.
 
     >>> with own_generator():
     ...     seed(7)

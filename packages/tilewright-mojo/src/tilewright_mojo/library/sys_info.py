@@ -70,7 +70,7 @@ class Stream:
         self._target().write("".join(map(format_value, values)))
 
     def flush(self) -> None:
-        """Write out what waits."""
+        """Write out pending text."""
         self._target().flush()
 
     def _target(self) -> TextIO:

@@ -732,7 +732,7 @@ class LogTable:
 
     @classmethod
     def of(cls, log: AccessLog) -> LogTable:
-        """Return what a log has recorded.
+        """Return the accesses in a log.
 
         >>> LogTable.of(AccessLog()).block.tolist()
         []

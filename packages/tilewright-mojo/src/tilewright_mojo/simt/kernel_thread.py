@@ -148,7 +148,7 @@ _twin_codes: dict[int, tuple[CodeType, CodeType | None]] = {}  # by the id of a 
 
 
 def coroutine_twin(function: Any) -> Function:
-    """Return what to call instead of `function` inside a kernel: its twin, or itself if it cannot wait.
+    """Return the function to call instead of `function` inside a kernel: its twin, or itself if it cannot wait.
 
     >>> def pause():
     ...     return Suspension("pause")

@@ -343,7 +343,7 @@ class Backend(ABC):
 
     @abstractmethod
     def memory_space(self) -> object:
-        """Return what identifies the memory of the device: plans copy only between arrays of equal ones."""
+        """Return the identity of the memory of the device: plans copy only between arrays of equal ones."""
 
     @abstractmethod
     def empty(self, shape: tuple[int, ...], element: ScalarFormat) -> DeviceArray:

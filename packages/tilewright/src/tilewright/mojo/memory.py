@@ -74,7 +74,7 @@ def label_store(store: Store, space: AddressSpace, any_origin: bool = False) -> 
 
 
 class MemoryWindow(metaclass=ParametrizedMeta):
-    """Elements of one flat memory from an offset on: what pointers, arrays, lists, spans and buffers have in common.
+    """Elements of one flat memory from an offset on: the base of pointers, arrays, lists, spans and buffers.
 
     >>> window = Pointer(Store.of([10, 11, 12]), 1)
     >>> window.dtype, window.mut, window.get_subscript(unsafe_offset=1)
@@ -430,7 +430,7 @@ def _point_to(value: object) -> Pointer:
 
 
 class MemoryArray(MemoryWindow):
-    """Elements of memory, from `offset` on: what arrays, lists, spans and buffers have in common.
+    """Elements of memory, from `offset` on: the base of arrays, lists, spans and buffers.
 
     >>> MemoryArray(Store.of([5, 6, 7]), 1, 2)[1]
     Int64(7)

@@ -41,7 +41,7 @@ class KernelArguments:
     def readings(self, chip: ChipLike | None = None, offset: int | None = None) -> list[Reading]:
         """Return the possible accessors on a `chip`: those from `offset` on, or each run that the words allow.
 
-        Words inside of longer accessors are no accessors of their own. A run with a sharded accessor rules out those
+        Words inside longer accessors do not count as accessors. A run with a sharded accessor rules out those
         without, and a run with an interleaved one those of single words.
 
         >>> kernel = parse_kernel_arguments("KERNEL_COMPILE_TIME_ARGS=0,4096,4,2,4096")
@@ -132,7 +132,7 @@ def _strength(run: list[AccessorArguments]) -> int:
 
 
 def parse_kernel_arguments(text: str) -> KernelArguments:
-    """Return the arguments in a `text` with the command that compiles a kernel; what else is around is ignored.
+    """Return the arguments in a `text` with the command that compiles a kernel; the rest is ignored.
 
     >>> parse_kernel_arguments('-DFULL_KERNEL_NAME="reader/1/" -DKERNEL_COMPILE_TIME_ARGS=2,4096 -O2').name
     'reader/1/'

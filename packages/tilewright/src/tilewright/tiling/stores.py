@@ -518,7 +518,7 @@ class ChunkCache:
             chunk.array = None
 
     def _shrink(self) -> None:
-        """Drop those chunks that are needed last, until a tenth of the limit is free."""
+        """Drop the chunks that are needed last, until a tenth of the limit is free."""
         decoded = [chunk for chunk in self._chunks.values() if chunk.array is not None]
         for chunk in sorted(decoded, key=_CachedChunk.next_use, reverse=True):
             if self.nbytes <= self.limit - self.limit // 10:

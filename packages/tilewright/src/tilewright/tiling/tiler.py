@@ -29,7 +29,7 @@ _MAX_LISTED_SPANS = 1 << 16  # tiles along an axis; longer axes are iterated til
 def as_extents(value: Extents, name: str, rank: int | None = None) -> tuple[int, ...]:
     """Return one integer per axis; a single integer is repeated `rank` times.
 
-    `name` is what messages call the value. With a `rank`, a sequence must have that many entries.
+    `name` names the value in messages. With a `rank`, a sequence must have that many entries.
 
     >>> as_extents(2, "overlap", 3), as_extents([4, 5], "space")
     ((2, 2, 2), (4, 5))
@@ -48,7 +48,7 @@ def as_extents(value: Extents, name: str, rank: int | None = None) -> tuple[int,
 def as_margins(value: Margins, name: str, rank: int) -> tuple[tuple[int, int], ...]:
     """Return one (before, after) pair per axis, from one number, one number per axis, or one pair per axis.
 
-    `name` is what messages call the value.
+    `name` names the value in messages.
 
     >>> as_margins(1, "overlap", 2), as_margins((0, (1, 2)), "overlap", 2)
     (((1, 1), (1, 1)), ((0, 0), (1, 2)))

@@ -288,7 +288,7 @@ class ReshardPlan(Drawable):
 
     @cached_property
     def total_bytes(self) -> int:
-        """The bytes that move, those that stay on their core included.
+        """The bytes that move, including those that stay on their core.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")

@@ -117,7 +117,7 @@ class ReshardStep:
 
     @property
     def traffic(self) -> dict[tuple[Endpoint, Endpoint], int]:
-        """The bytes of each pair (to, from) of endpoints, those through a buffer on the way included.
+        """The bytes of each pair (to, from) of endpoints, including bytes through a buffer on the way.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")

@@ -433,7 +433,7 @@ def _without_index_type(method: str, parameters: tuple[Any, ...], kind: object, 
 
 
 def only_one(method: str, what: str, *values: Any) -> Any:
-    """Return the one value that is not None of those that a method was given under several names.
+    """Return the one value that a method was given under one of several names; the others are None.
 
     >>> only_one("dim", "the number of a mode", None, 1)
     1

@@ -479,7 +479,7 @@ class TileTensor(ElementwiseTensor, metaclass=ParametrizedMeta):  # type: ignore
     # Text and types.
 
     def convert_to_string(self) -> str:
-        """Return what `String(t)` is in Mojo: rows in one line, and run-time extents flat, as Modular's tests have it.
+        """Return Mojo's `String(t)`: rows in one line, and run-time extents flat, as Modular's tests have it.
 
         >>> from tilewright.mojo.layout import row_major
         >>> TileTensor([1, 2, 3, 4], row_major[2, 2]()).convert_to_string()
@@ -557,7 +557,7 @@ for _base in (MemoryTensor, ElementwiseTensor):  # Python's errors about argumen
 
 
 def format_rows(tensor: TileTensor) -> str:
-    """Return what Mojo prints: two plain modes as rows, everything else flat with the first index fastest.
+    """Return the text that Mojo prints: two plain modes as rows, everything else flat with the first index fastest.
 
     >>> from tilewright.mojo.layout import col_major, row_major
     >>> format_rows(TileTensor(list(range(6)), col_major[2, 3]()))

@@ -471,7 +471,7 @@ def bank_options(layout: object, itemsize: int | None) -> dict[str, int]:
 
 
 def text_scene(parsed: ParsedText, **options: Any) -> Scene:
-    """Return the scene of what a `parsed` text is about, whose `options` it takes; of a kernel, with its `chip`.
+    """Return the scene of the subject of a `parsed` text, with its `options`; for a kernel, also its `chip`.
 
     >>> from tilewright import parse
     >>> text_scene(parse("f32[4,8]{1,0}")).title

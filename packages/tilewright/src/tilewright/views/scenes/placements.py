@@ -41,7 +41,7 @@ MAX_LISTED = 1 << 14  # pages of a tensor whose cores list theirs
 class PageSheet:
     """The pages of a tensor on a sheet: where those lie that are drawn, and how many each core or bank holds.
 
-    Nothing here takes longer for a large tensor: a cell is one page, the first of those that it stands for.
+    Nothing here takes longer for a large tensor: a cell is one page, the first one that it stands for.
 
     >>> from tilewright import TensorSpec
     >>> PageSheet.of(TensorSpec((64, 64), "uint8", "tile", chip="n150"), 128).number.tolist()
