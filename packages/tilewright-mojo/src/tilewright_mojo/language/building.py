@@ -28,7 +28,7 @@ class FunctionScope:
 
 @dataclass(slots=True)
 class Binding:
-    """What a Mojo name stands for: the Python name, or for a reference the expression it was bound to."""
+    """The meaning of a Mojo name: the Python name, or for a reference the expression it was bound to."""
 
     name: str
     kind: BindingKind

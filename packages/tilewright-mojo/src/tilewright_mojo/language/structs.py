@@ -493,7 +493,7 @@ def write_value(value: object, method: str, writer: object) -> MojoValue:
 
 
 class NumberMembers:
-    """What Mojo's numbers and texts can do and Python's cannot.
+    """Members of Mojo's numbers and texts that Python's do not have.
 
     >>> from tilewright.mojo import DType
     >>> NumberMembers(3).copy(), int(NumberMembers(3).cast[DType.int8]())

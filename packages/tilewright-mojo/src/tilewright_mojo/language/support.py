@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What lowered programs call at run time, and failures in a Mojo programmer's words."""
+"""Functions that lowered programs call at run time, and failures in a Mojo programmer's words."""
 
 from __future__ import annotations
 

@@ -358,7 +358,7 @@ class _Settings:
 
 
 class BenchConfig(_Settings):
-    """How often and how long to measure; no effect here.
+    """The number and the length of measurements; no effect here.
 
     >>> BenchConfig(max_iters=10).max_iters
     10
@@ -374,7 +374,7 @@ class BenchId(_Settings):
 
 
 class ThroughputMeasure(_Settings):
-    """How much work a run does.
+    """The amount of work in a run.
 
     >>> ThroughputMeasure("elements", 10).values
     ('elements', 10)

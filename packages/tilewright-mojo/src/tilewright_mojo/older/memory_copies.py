@@ -33,7 +33,7 @@ class ThreadScope(Enum):
 
 @dataclass(frozen=True, slots=True)
 class CopyPlan:
-    """How a copy is shared: the layout of the threads over the target and over the source, None if not shared.
+    """The distribution of a copy: the layout of the threads over the target and over the source, None if not shared.
 
     >>> plan = CopyPlan(None, None)
     >>> plan.scope

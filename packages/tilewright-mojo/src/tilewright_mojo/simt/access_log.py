@@ -246,7 +246,7 @@ class Site:
 
 
 class AccessOperation(NamedTuple):
-    """What an access does: where in the source, to which memory, how.
+    """The operation of an access: its place in the source, its memory, and its kind.
 
     >>> AccessOperation(0, MemoryRegion("a", "global", np.zeros(2)), READ, 8, 8, 0).itemsize
     8

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What threads do together: barriers, shuffles, sums, atomics."""
+"""Operations of several threads: barriers, shuffles, sums, atomics."""
 
 from __future__ import annotations
 

@@ -457,7 +457,7 @@ class KernelThread:
 
 
 class RunningMachine(Protocol):
-    """What the functions of a kernel know of the machine that runs it.
+    """The machine that runs a kernel, as the functions of the kernel see it.
 
     >>> RunningMachine.__name__
     'RunningMachine'

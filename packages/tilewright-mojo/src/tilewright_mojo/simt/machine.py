@@ -705,7 +705,7 @@ def launch(
 
 @dataclass(frozen=True, slots=True)
 class _Settings:
-    """How all launches are checked, and their reports."""
+    """The checks of all launches, and their reports."""
 
     check: bool | str
     reports: list[KernelReport]

@@ -110,7 +110,7 @@ def format_value(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a pointer comes from: `owner` is the object that holds the memory, which a tensor keeps alive.
+    """The origin of a pointer: `owner` is the object that holds the memory, which a tensor keeps alive.
 
     `mut` is whether the pointer can write. An origin without an owner stands for any:
     `MutAnyOrigin`, `ImmutAnyOrigin`.

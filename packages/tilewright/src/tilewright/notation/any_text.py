@@ -134,7 +134,7 @@ class ParsedText(Drawable):
 
     @property
     def subject(self) -> Subject:
-        """What the text is about: a layout, a tensor spec, a memory config, a shape, a sharding, an error, or a kernel.
+        """The subject of the text: a layout, a tensor spec, a memory config, a shape, a sharding, an error or a kernel.
 
         >>> print(
         ...     parse("MemoryConfig(memory_layout=TensorMemoryLayout.INTERLEAVED, buffer_type=BufferType.L1)").subject

@@ -94,7 +94,7 @@ class Dynamic(str):
 
     @property
     def divisor(self) -> int:
-        """What divides the number."""
+        """The known divisor of the number."""
         found = _DIVISOR.search(self)
         return max(1, int(found[1])) if found else 1
 
@@ -182,7 +182,7 @@ class CuteText:
 
     @property
     def head(self) -> str:
-        """What stands before the layout: the pointer as it is printed, with its swizzle and its address."""
+        """The text before the layout: the pointer as it is printed, with its swizzle and its address."""
         if not self.pointer.isidentifier():  # with all that belongs to it, or none
             return self.pointer
         return f"{f'{self.swizzle}_' if self.of_pointer else ''}{self._name}({self.address})"

@@ -419,7 +419,7 @@ def validate_fields(encoding: TritonEncoding) -> None:
 
 
 def _is_row(value: object, count: int | None = None, least: int | None = None) -> TypeGuard[list[int]]:
-    """Return whether a value is a list of `count` integers, none of which is below the `least`; a bool does not count."""
+    """Return whether a value is a list of `count` integers, none of them below the `least`; bools do not count."""
     integers = value if isinstance(value, list) and count in (None, len(value)) else [None]
     return all(type(number) is int and (least is None or number >= least) for number in integers)
 

@@ -92,7 +92,7 @@ class TaskTimeoutError(TransferError):
 
 
 class BatchOrigin(NamedTuple):
-    """Where a batch of tasks comes from: the run it belongs to, and the process that submitted it."""
+    """The origin of a batch of tasks: the run it belongs to, and the process that submitted it."""
 
     run: str
     process: str

@@ -375,7 +375,7 @@ class ReshardPlan(Drawable):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Where the runtime fails, or its requests may be others.
+        """The cases in which the runtime fails, or its requests may differ.
 
         >>> from tilewright import nd_sharded, reshard
         >>> rows = TensorSpec((2, 4, 6), "float32", chip="n150")

@@ -168,7 +168,7 @@ All = slice(None)
 
 
 class _CoordLike(type):
-    """What can be an entry of a coordinate: an integer, or a coordinate."""
+    """An entry of a coordinate: an integer, or a coordinate."""
 
     def __instancecheck__(cls, value: object) -> bool:
         return isinstance(value, (int, Coord))

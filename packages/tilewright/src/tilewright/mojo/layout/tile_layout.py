@@ -31,7 +31,7 @@ from .coord import Coord, RuntimeInt, StaticExtents, as_coord, is_dynamic
 
 @runtime_checkable
 class TensorLayout(Protocol):
-    """What a tensor needs of a layout; any object with these can be one.
+    """The members that a tensor needs of a layout; any object with them can be one.
 
     >>> isinstance(row_major[4, 4](), TensorLayout)
     True
