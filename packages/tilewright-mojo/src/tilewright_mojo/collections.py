@@ -551,8 +551,8 @@ class Deque(deque[Any], metaclass=ParametrizedMeta):
 
     >>> numbers = Deque[int](1, 2)
     >>> numbers.appendleft(0)
-    >>> print(numbers, numbers.peek(), numbers.peekleft())
-    [0, 1, 2] 2 0
+    >>> print(numbers, numbers.pop())
+    [0, 1] 2
     """
 
     __bracketed__: ClassVar[tuple[str, ...]] = ("ElementType",)

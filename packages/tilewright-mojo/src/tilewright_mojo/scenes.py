@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
+from tilewright._text import count_of
 from tilewright.errors import LayoutError
 from tilewright.views import Fact, Field, Grid, Outline, Scene, SceneOptions, scene_function
 
@@ -49,10 +50,11 @@ def kernel_scene(
         names = ", ".join(sorted({touched.memory for touched in report.touches})) or "none"
         raise LayoutError(f"{report.kernel} touched no such memory in that step; the tensors it touched are {names}")
     shown = chosen[:_MAX_PANELS]
+    mood: Literal["good", "bad"] = "good" if report.clean else "bad"
     facts = [
         Fact("launch", f"grid {_extents(report.grid)}, block {_extents(report.block)}"),
         Fact("block", str(shown[0].block)),
-        Fact("errors", str(len(report.errors) or "none"), "good" if report.clean else "bad"),
+        Fact("errors", count_of(len(report.errors), "error") if report.errors else "none", mood),
         *[Fact(defect.kind, defect.message, "bad") for defect in report.errors[:4]],
         *[Fact(defect.kind, defect.message) for defect in report.warnings[:4]],
     ]

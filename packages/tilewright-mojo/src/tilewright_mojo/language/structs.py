@@ -24,8 +24,8 @@ class Codepoint:
     """A character by its `number` in Unicode.
 
     >>> letter = Codepoint(97)
-    >>> print(letter, int(letter), letter.is_ascii_lower())
-    a 97 True
+    >>> print(letter, int(letter))
+    a 97
     """
 
     number: int

@@ -307,8 +307,8 @@ class IndexList(list[int], metaclass=ParametrizedMeta):
 
     >>> IndexList[2](1, 2), IndexList[3](0)
     ((1, 2), (0, 0, 0))
-    >>> Index(1, 2) + Index(10, 20), Index(3, 4) * 2, Index(3, 4).flattened_length()
-    ((11, 22), (6, 8), 12)
+    >>> Index(1, 2) + Index(10, 20), Index(3, 4) * 2
+    ((11, 22), (6, 8))
     """
 
     __slots__ = ()
