@@ -351,9 +351,9 @@ class List(MemoryArray):
         unsafe_uninit_length: object = 0,
         **_: Any,
     ) -> List:
-        made = object.__new__(cls)
-        made._fill_new(kind, values, length or unsafe_uninit_length, fill)
-        return made
+        result = object.__new__(cls)
+        result._fill_new(kind, values, length or unsafe_uninit_length, fill)
+        return result
 
     @property
     def capacity(self) -> int:

@@ -73,15 +73,15 @@ def check_operation(
     checked 2 pages (16 KiB), 0 NoC requests; not checked: NoC requests, without a trace
     """
     __tracebackhide__ = True  # pytest then shows the caller
-    given, wanted = _as_list(inputs), [unwrap(tensor) for tensor in _as_list(expected)]
-    found = run(*given)
-    is_pair = isinstance(found, tuple) and len(found) == 2 and isinstance(found[1], (str, PathLike, list, dict))
+    operands, wanted = _as_list(inputs), [unwrap(tensor) for tensor in _as_list(expected)]
+    outcome = run(*operands)
+    is_pair = isinstance(outcome, tuple) and len(outcome) == 2 and isinstance(outcome[1], (str, PathLike, list, dict))
     if is_pair and len(wanted) == 1:
-        found, trace = found
-    results = _as_list(found)
+        outcome, trace = outcome
+    results = _as_list(outcome)
     if len(results) != len(wanted):
         raise AssertionError(f"the operation returned {count_of(len(results), 'result')}, expected {len(wanted)}")
-    known = [getattr(getattr(unwrap(tensor), "spec", None), "chip", None) for tensor in (*wanted, *results, *given)]
+    known = [getattr(getattr(unwrap(tensor), "spec", None), "chip", None) for tensor in (*wanted, *results, *operands)]
     chip = next(filter(None, known), None)
     specs: list[TensorSpec] = []
     unchecked = {_REQUESTS: None} if trace is None else {}  # in order, once each
@@ -93,7 +93,7 @@ def check_operation(
         if problem:
             raise AssertionError(f"result {number}: {problem}" if len(wanted) > 1 else problem)
         unchecked |= dict.fromkeys(missing)
-    requests = 0 if trace is None else _check_requests(trace, given, specs)
+    requests = 0 if trace is None else _check_requests(trace, operands, specs)
     pages, size = sum([spec.num_pages for spec in specs]), sum([spec.nbytes for spec in specs])
     return OperationCheck(pages, size, requests, tuple(unchecked))
 

@@ -52,9 +52,9 @@ def command(
 
     if html is not None and not html.lower().endswith((".html", ".svg", ".txt")):
         raise click.UsageError(f"--html {html}: expected a name that ends in .html")
-    asked = TtnnProgram(program, arguments, is_module, limit, output)
+    request = TtnnProgram(program, arguments, is_module, limit, output)
     try:
-        report = rehearse(asked, machine, python=python, suggest=suggest)
+        report = rehearse(request, machine, python=python, suggest=suggest)
     except RehearsalError as problem:
         raise CommandError(str(problem), ExitCode.MISSING) from None
     if html is not None:

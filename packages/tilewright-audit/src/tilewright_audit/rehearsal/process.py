@@ -61,13 +61,13 @@ def find_ttnn(python: str = sys.executable) -> Ttnn:
     cannot run /no/python: No such file or directory; name a Python that has ttnn with --python
     """
     try:
-        asked = subprocess.run([python, "-c", _FIND], capture_output=True, text=True, check=False, timeout=60)
+        answer = subprocess.run([python, "-c", _FIND], capture_output=True, text=True, check=False, timeout=60)
     except OSError as problem:
         reason = f"cannot run {python}: {problem.strerror}; name a Python that has ttnn with --python"
         raise RehearsalError(reason) from None
-    lines = asked.stdout.splitlines()
-    if asked.returncode or not lines:
-        raise RehearsalError(f"{python} cannot tell whether it has ttnn: {asked.stderr.strip()[-200:]}")
+    lines = answer.stdout.splitlines()
+    if answer.returncode or not lines:
+        raise RehearsalError(f"{python} cannot tell whether it has ttnn: {answer.stderr.strip()[-200:]}")
     folder, version, running = json.loads(lines[-1])
     if folder is None:
         raise RehearsalError(

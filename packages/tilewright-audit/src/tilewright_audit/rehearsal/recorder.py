@@ -192,8 +192,8 @@ class Recorder:
         """Free the results that the request frees after a call."""
         if any(number in numbers for numbers in self.released.values()):
             self.results[number] = result
-        for made in self.released.get(number, ()):
-            self.ttnn.deallocate(self.results.pop(made))
+        for earlier in self.released.get(number, ()):
+            self.ttnn.deallocate(self.results.pop(earlier))
 
     def _make_memory(self, value: dict[str, Any]) -> Any:
         ttnn = self.ttnn

@@ -317,12 +317,12 @@ class ExpressionLowerer:
             return self.write_back(owner, support("change_in_place", parts, node))
         if name == "write" and self._is_place(owner) and not node.keywords:
             return self.write_back(owner, support("write_text", [self.lower(owner), *self.lower_all(node.args)], node))
-        given = [*node.args, *[item.value for item in node.keywords if item.arg in ("w", "writer")]]
-        is_writer = len(given) == len(node.args) + len(node.keywords) == 1 and self._is_place(given[0])
+        operands = [*node.args, *[item.value for item in node.keywords if item.arg in ("w", "writer")]]
+        is_writer = len(operands) == len(node.args) + len(node.keywords) == 1 and self._is_place(operands[0])
         if name in ("write_to", "write_repr_to") and is_writer:
             value = support("with_members", [self.lower(owner)], node)
-            parts = [value, constant(name, node), self.lower(given[0])]
-            return self.write_back(given[0], support("write_value", parts, node))
+            parts = [value, constant(name, node), self.lower(operands[0])]
+            return self.write_back(operands[0], support("write_value", parts, node))
         return None
 
     def _lower_pointer(self, node: ast.Call) -> ast.expr:
@@ -446,9 +446,9 @@ class ExpressionLowerer:
         """
         if isinstance(node, InitializerNode) and annotation is not None:
             keywords = self._lower_keywords(node.keywords)
-            made = call(self.lower_type(annotation), self.lower_all(node.arguments), node)
-            made.keywords = keywords
-            return made
+            result = call(self.lower_type(annotation), self.lower_all(node.arguments), node)
+            result.keywords = keywords
+            return result
         if isinstance(node, ast.Constant) and isinstance(annotation, ast.Name):
             problem = explain_literal(node.value, annotation.id)
             if problem:

@@ -464,8 +464,9 @@ class FunctionLowerer(StatementLowerer):
             body.append(at(ast.Return(value=load(inner, node)), node))
         maker = f"{name}·captures"
         values: list[ast.expr] = [support("copy_value", [self.lower(load(copy, node))], node) for copy in copies]
-        made = at(ast.Call(func=load(maker, node), args=values, keywords=[]), node)
-        return [define(maker, _parameters(copies, node), with_outer(scope, body, node), node), assign(name, made, node)]
+        closure = at(ast.Call(func=load(maker, node), args=values, keywords=[]), node)
+        factory = define(maker, _parameters(copies, node), with_outer(scope, body, node), node)
+        return [factory, assign(name, closure, node)]
 
     def _captured_copies(self, node: FunctionNode) -> list[str]:
         """Return the variables that a closure copies when it is made."""
@@ -553,7 +554,7 @@ class FunctionLowerer(StatementLowerer):
         """Declare the arguments; return them for Python, with defaults that are computed where the function is."""
         signature = ast.arguments([], [], None, [], [], None, [])
         block, self.block = self.block, self.block.parent or self.block  # defaults do not see the arguments
-        given = {
+        arguments = {
             item.name: self.lower_value(clone(item.default), None, True)
             for item in node.arguments
             if item.default is not None
@@ -566,7 +567,7 @@ class FunctionLowerer(StatementLowerer):
             parameter = at(
                 ast.arg(arg=self.block.declare(argument.name, "argument", argument.annotation).name), argument
             )
-            value = given.get(argument.name)
+            value = arguments.get(argument.name)
             if argument.kind == "variadic":
                 signature.vararg = parameter
             elif argument.kind == "variadic keyword":

@@ -366,7 +366,7 @@ class Text(str):
         >>> Text("ab").codepoints()
         (Codepoint(number=97), Codepoint(number=98))
         """
-        return tuple([Codepoint(ord(each)) for each in self])
+        return tuple([Codepoint(ord(character)) for character in self])
 
     def codepoint_slices(self) -> tuple[str, ...]:
         """Return the characters as texts.
@@ -435,7 +435,7 @@ class Text(str):
         >>> Text("a b").is_ascii_printable()
         True
         """
-        return all(" " <= each <= "~" for each in self)
+        return all(" " <= character <= "~" for character in self)
 
     def is_ascii_whitespace(self) -> bool:
         """Return whether there are only spaces, tabulators and ends of lines.

@@ -205,9 +205,9 @@ def make_list(values: Iterable[Any]) -> MojoValue:
     entries = tuple(values)
     if len(entries) != 1:
         return List(*entries)
-    made = List()  # one list inside another would be taken for its elements
-    made.append(entries[0])
-    return made
+    result = List()  # one list inside another would be taken for its elements
+    result.append(entries[0])
+    return result
 
 
 def make_dict(values: dict[Any, Any]) -> MojoValue:

@@ -43,9 +43,9 @@ class Dim(KernelDim):
         return super().__new__(cls, *[int(as_integer(extent, "an extent")) for extent in extents])
 
     def __str__(self) -> str:
-        given = [f"x={self.x}", f"y={self.y}", f"z={self.z}"]
+        extents = [f"x={self.x}", f"y={self.y}", f"z={self.z}"]
         count = 3 if self.z != 1 else 2 if self.y != 1 else 1
-        return f"({', '.join(given[:count])})"
+        return f"({', '.join(extents[:count])})"
 
 
 class DeviceAttribute(Enum):

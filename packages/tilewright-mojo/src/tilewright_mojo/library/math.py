@@ -203,7 +203,7 @@ def remainder(x: object, y: object) -> MojoValue:
 def _apply_two(numbers: Any, arrays: Any, x: Any, y: Any) -> Any:
     if isinstance(x, SIMD):
         other = np.asarray(operand_of(x, y))
-        return map_numbers(lambda each: numbers(each, float(other)), lambda values: arrays(values, other), x)
+        return map_numbers(lambda value: numbers(value, float(other)), lambda values: arrays(values, other), x)
     return numbers(float(x), float(y))
 
 

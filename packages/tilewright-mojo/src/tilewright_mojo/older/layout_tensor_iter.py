@@ -134,10 +134,10 @@ class LayoutTensorIter(metaclass=ParametrizedMeta):
         return self._copy()
 
     def _copy(self, **changes: Any) -> LayoutTensorIter:
-        made = object.__new__(type(self))
-        made.__dict__.update(self.__dict__)
-        made.__dict__.update(changes)
-        return made
+        result = object.__new__(type(self))
+        result.__dict__.update(self.__dict__)
+        result.__dict__.update(changes)
+        return result
 
     def __iter__(self) -> Iterator[Any]:
         current = self._copy()

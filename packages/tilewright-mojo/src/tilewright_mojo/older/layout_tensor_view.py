@@ -236,9 +236,9 @@ class StaticCount(int):
     known: int
 
     def __new__(cls, value: int, known: int | None = None) -> StaticCount:
-        made = super().__new__(cls, value)
-        made.known = int(value) if known is None else known
-        return made
+        result = super().__new__(cls, value)
+        result.known = int(value) if known is None else known
+        return result
 
     def __call__(self) -> int:
         return self.known

@@ -69,10 +69,10 @@ class RuntimeLayout(metaclass=ParametrizedMeta):
 
     @classmethod
     def _of(cls, layout: Layout, shape: object, stride: object) -> RuntimeLayout:
-        made = object.__new__(cls)
-        made.layout = layout
-        made.shape, made.stride = RuntimeTuple._of(layout.shape, shape), RuntimeTuple._of(layout.stride, stride)
-        return made
+        result = object.__new__(cls)
+        result.layout = layout
+        result.shape, result.stride = RuntimeTuple._of(layout.shape, shape), RuntimeTuple._of(layout.stride, stride)
+        return result
 
     row_major = staticmethod(brackets(_strided(row_major), None))
     col_major = staticmethod(brackets(_strided(col_major), None))

@@ -45,9 +45,9 @@ class RuntimeTuple(metaclass=ParametrizedMeta):
 
     @classmethod
     def _of(cls, known: object, tree: object) -> RuntimeTuple:
-        made = object.__new__(cls)
-        made.S, made.int_tree = of_tree(as_int_tree(known)), tree
-        return made
+        result = object.__new__(cls)
+        result.S, result.int_tree = of_tree(as_int_tree(known)), tree
+        return result
 
     @property
     def scalar_length(self) -> int:

@@ -117,9 +117,9 @@ class RaceFinder:
         rows = _rows(accesses)
         is_same = _write_the_same(accesses)
         same = " the same number to" if is_same else ""
-        found = False
+        changed = False
         for a, b in _distinct_pairs(rows, 1, self._are_ordered):
-            found = True
+            changed = True
             one_warp = a[1] // self.warp == b[1] // self.warp
             self._add(
                 ("race", is_same, region.number, *self._sites(a, b)),
@@ -131,7 +131,7 @@ class RaceFinder:
                 + ("; threads of one warp do not run in step: syncwarp() orders them" if one_warp else ""),
                 is_same,
             )
-        if found:
+        if changed:
             self.racing[int(accesses.block[0]), int(accesses.epoch[0]), region.number, start] = None
 
     def _sites(self, a: Row, b: Row) -> list[int]:

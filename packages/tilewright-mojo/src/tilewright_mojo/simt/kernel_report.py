@@ -247,9 +247,9 @@ class KernelReport(Drawable):
 
     def __str__(self) -> str:
         blocks, threads = (extents.x * extents.y * extents.z for extents in (self.grid, self.block))
-        found = count_of(len(self.errors), "error") if self.errors else "no errors"
+        verdict = count_of(len(self.errors), "error") if self.errors else "no errors"
         more = f", {count_of(len(self.warnings), 'warning')}" if self.warnings else ""
-        head = f"{self.kernel}: {count_of(blocks, 'block')} of {count_of(threads, 'thread')}: {found}{more}"
+        head = f"{self.kernel}: {count_of(blocks, 'block')} of {count_of(threads, 'thread')}: {verdict}{more}"
         parts = [head, *[str(defect) for defect in (*self.errors, *self.warnings)]]
         if self.sites:
             parts.append(self._format_sites())

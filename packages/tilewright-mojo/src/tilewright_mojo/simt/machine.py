@@ -732,7 +732,7 @@ def collect_reports(check: bool | str = "report") -> Iterator[list[KernelReport]
 
 
 def _as_tensor(name: str, value: Any) -> Any:
-    if type(value) is list and value and all(isinstance(each, (int, float)) for each in value):
+    if type(value) is list and value and all(isinstance(number, (int, float)) for number in value):
         raise TypeError(
             f"{name} is a list of numbers, in which accesses cannot be checked; use a NumPy array, or a tuple of"
             " constants"

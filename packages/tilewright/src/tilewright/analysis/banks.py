@@ -507,7 +507,7 @@ def _search_remedies(plain: Access, pattern: Pattern, itemsize: int | None, mach
         if best.is_conflict_free:
             break
         padded = find_padding([pattern], row, itemsize=itemsize, machine=machine)
-        best = min(best, padded, key=lambda found: found.excess)
+        best = min(best, padded, key=lambda report: report.excess)
     return best
 
 

@@ -85,9 +85,9 @@ class DType(ScalarFormat):
         >>> DType("float32") is DType.float32
         True
         """
-        found = getattr(cls, mojo_name or name, None)
-        if isinstance(found, DType):
-            return found
+        dtype = getattr(cls, mojo_name or name, None)
+        if isinstance(dtype, DType):
+            return dtype
         source = format_of(name).require_scalar("a number type")
         self = object.__new__(cls)
         for field in ("name", "dtype", "bits", "kind"):

@@ -56,13 +56,13 @@ class KernelArguments:
         reach = 0
         for at in range(offset or 0, len(self.words)):
             try:
-                found = parse_accessor(self.words, chip, at)
+                accessor = parse_accessor(self.words, chip, at)
             except MemoryConfigError:
                 continue
-            end = at + len(found.words)
+            end = at + len(accessor.words)
             if end > reach:
                 reach = end
-                runs[end] = [*runs.pop(at, ()), found]
+                runs[end] = [*runs.pop(at, ()), accessor]
         if offset is not None:
             return [tuple(next(run for run in runs.values() if run[0].offset == offset))]
         best = max([_strength(run) for run in runs.values()], default=0)
@@ -77,8 +77,8 @@ class KernelArguments:
         """
         readings = self.readings(chip, offset)
         if len(readings) != 1:
-            found = ", ".join([str(run[0].offset) for run in readings])
-            what = f"{len(readings)} at {found}" if readings else "none"
+            offsets = ", ".join([str(run[0].offset) for run in readings])
+            what = f"{len(readings)} at {offsets}" if readings else "none"
             raise LayoutError(f"expected accessors at one place of {len(self.words)} words, got {what}; {_REMEDY}")
         return readings[0]
 
@@ -137,13 +137,13 @@ def parse_kernel_arguments(text: str) -> KernelArguments:
     >>> parse_kernel_arguments('-DFULL_KERNEL_NAME="reader/1/" -DKERNEL_COMPILE_TIME_ARGS=2,4096 -O2').name
     'reader/1/'
     """
-    found = {match[1] for match in _WORDS.finditer(text)}
-    if len(found) != 1:
+    texts = {match[1] for match in _WORDS.finditer(text)}
+    if len(texts) != 1:
         raise LayoutError(
-            f"expected KERNEL_COMPILE_TIME_ARGS=1,2048,... of one kernel, got {len(found)} lists; pass the command"
+            f"expected KERNEL_COMPILE_TIME_ARGS=1,2048,... of one kernel, got {len(texts)} lists; pass the command"
             " that compiles one kernel"
         )
-    words = tuple([int(word.strip(" \tu\n")) for word in found.pop().split(",")])
+    words = tuple([int(word.strip(" \tu\n")) for word in texts.pop().split(",")])
     name = _NAME.search(text)
     named = tuple([(match[1], int(match[2])) for match in _NAMED.finditer(text.partition("COMPILE_TIME_ARG_MAP")[2])])
     offsets = tuple([int(match[1]) for match in _OFFSET.finditer(text)])

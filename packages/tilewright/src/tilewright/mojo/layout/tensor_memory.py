@@ -71,7 +71,7 @@ class MemoryTensor(StaticExtents, NativeTileTensor):
     ) -> None:
         self._index_type = None if linear_idx_type is None else integer_type(linear_idx_type, "linear_idx_type")
         memories = (storage, span, buffer, device_buffer, host_buffer, other, ptr)
-        storage = None if all(each is None for each in memories) else only_one("a tensor", "its memory", *memories)
+        storage = None if all(memory is None for memory in memories) else only_one("a tensor", "its memory", *memories)
         for name, given, kind in (
             ("device_buffer", device_buffer, "DeviceBuffer"),
             ("host_buffer", host_buffer, "HostBuffer"),
@@ -424,12 +424,12 @@ class MemoryTensor(StaticExtents, NativeTileTensor):
 
 def _without_index_type(method: str, parameters: tuple[Any, ...], kind: object, index: object) -> tuple[Any, ...]:
     """Return the parameters without the type of a run-time index, `IndexType` in Mojo, which needs one."""
-    types = [each for each in (*parameters, kind) if isinstance(each, (type, SIMDType))]
+    types = [entry for entry in (*parameters, kind) if isinstance(entry, (type, SIMDType))]
     if types and index is None:
         raise TypeError(f"{method}[{types[0]!r}] takes the number of a mode in parentheses: t.{method}[Int](0)")
     if kind is not None and not types:
         raise TypeError(f"IndexType of {method} is the type of an index, such as Int, got {kind!r}")
-    return tuple([each for each in parameters if not isinstance(each, (type, SIMDType))])
+    return tuple([entry for entry in parameters if not isinstance(entry, (type, SIMDType))])
 
 
 def only_one(method: str, what: str, *values: Any) -> Any:
@@ -438,10 +438,10 @@ def only_one(method: str, what: str, *values: Any) -> Any:
     >>> only_one("dim", "the number of a mode", None, 1)
     1
     """
-    given = [value for value in values if value is not None]
-    if len(given) != 1:
-        raise TypeError(f"{method} takes {what} once, got {given or 'none'}")
-    return given[0]
+    present = [value for value in values if value is not None]
+    if len(present) != 1:
+        raise TypeError(f"{method} takes {what} once, got {present or 'none'}")
+    return present[0]
 
 
 def index_entries(method: str, index: tuple[Any, ...], coord: object = None) -> tuple[Any, ...]:
@@ -558,10 +558,10 @@ class _StoreBrackets(StoreBrackets[ViewKind]):
         non_temporal: Any = False,
     ) -> None:
         """Write `value` to the element at `coord`, or to `width` scalars from there on: one number goes to all."""
-        given = index_and_value if value is None else (*index_and_value, value)
-        if not given:
+        arguments = index_and_value if value is None else (*index_and_value, value)
+        if not arguments:
             raise TypeError("store takes an index and a value: t.store(Coord(1, 2), value)")
-        *index, number = given
+        *index, number = arguments
         tensor, entries = self._tensor, index_entries(self.method, tuple(index), coord)
         require_one_index_per_mode(tensor, entries)
         if width is None and isinstance(number, SIMD) and number.size > tensor.element_size:

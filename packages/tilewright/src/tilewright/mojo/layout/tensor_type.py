@@ -85,10 +85,10 @@ class TensorType:
         if unknown:
             raise TypeError(f"{kind.__name__} has no parameter {', '.join(unknown)}; it has {', '.join(_PARAMETERS)}")
         values = (dtype, LayoutType, origin, address_space, linear_idx_type, element_size, *more)
-        made = cls.of_parameters(kind, tuple([None if value is ... else value for value in values]))
-        if made.linear_idx_type is None and isinstance(made.layout, Layout):
-            return replace(made, linear_idx_type=made._default_index_type())
-        return made
+        result = cls.of_parameters(kind, tuple([None if value is ... else value for value in values]))
+        if result.linear_idx_type is None and isinstance(result.layout, Layout):
+            return replace(result, linear_idx_type=result._default_index_type())
+        return result
 
     def _default_index_type(self) -> DType:
         is_small = self.address_space in (AddressSpace.SHARED, AddressSpace.CONSTANT)
@@ -282,10 +282,10 @@ class TensorType:
         return self.VectorizedType.with_parameters(*[1] * (self.layout.rank - 1), simd_width_of[self.dtype]())
 
     def _with_layout(self, layout: object) -> TensorType:
-        made = replace(self, layout=layout, linear_idx_type=None)
+        result = replace(self, layout=layout, linear_idx_type=None)
         if self.linear_idx_type is None or not isinstance(layout, Layout):
-            return made
-        return replace(made, linear_idx_type=made._default_index_type())  # a view derives it again
+            return result
+        return replace(result, linear_idx_type=result._default_index_type())  # a view derives it again
 
 
 def type_name(name: str, mut: bool, dtype: object, element_size: int, space: object, index_type: object) -> str:

@@ -133,12 +133,12 @@ def _require_static(tensor: Any, caller: str, remedy: str) -> None:
         )
 
 
-def _one_of(method: str, given: tuple[Any, ...], named: object) -> tuple[Any, ...]:
+def _one_of(method: str, arguments: tuple[Any, ...], named: object) -> tuple[Any, ...]:
     """Return the arguments of a method: those given without a name, or the one that Mojo's name gives."""
-    given = tuple([value for value in given if value is not None])
-    if (named is None) != bool(given):
+    arguments = tuple([value for value in arguments if value is not None])
+    if (named is None) != bool(arguments):
         raise TypeError(f"{method} takes the coordinates of a tile once: t.{method}[2, 2](1, 0), or coordinates=(1, 0)")
-    return given or (named,)
+    return arguments or (named,)
 
 
 def _tile_with_offset(
