@@ -45,7 +45,7 @@ BUDGET = {
         "codegen": (1670, 7),
     },
     "tilewright_mojo": {
-        "(modules)": (1380, 12),
+        "(modules)": (1370, 12),
         "explorer": (220, 4),
         "language": (4540, 14),
         "library": (1210, 11),

@@ -50,7 +50,7 @@ def test_expected_pages_of_texts_and_tensors():
     assert expected_pages(ttnn.TensorSpec.wrap(spec))[1, 0].pages.tolist() == [2, 3, 6, 7]
     with pytest.raises(tw.MemoryConfigError, match="choose one"):
         expected_pages(text)
-    with pytest.raises(tw.MemoryConfigError, match="what is stored"):
+    with pytest.raises(tw.MemoryConfigError, match="does not describe a tensor"):
         expected_pages(repr(ttnn.DRAM_MEMORY_CONFIG), chip=CHIP)
 
 

@@ -62,7 +62,7 @@ class SpecText:
 
 @dataclass(frozen=True, slots=True)
 class ReadSpec:
-    """The spec of a tensor, or the `problem` why it has none: a text that is not understood, or a rule it breaks.
+    """The spec of a tensor, or the `problem` that prevents one: a text that is not understood, or a rule it breaks.
 
     If the two forms of shards in its config contradict each other, `conflict` describes it, and `other` is the spec
     with the form that does not decide.
@@ -149,7 +149,7 @@ def _read_spec(texts: SpecText, chip: Chip) -> ReadSpec:
 
 
 def _swap_forms(config: MemoryConfig) -> MemoryConfig | None:
-    """Return the config in which the form of shards decides that is only a label in this one, if there is one."""
+    """Return the config with the roles of its two forms of shards exchanged, if it has both."""
     if config.shard_spec is None or config.nd_shard_spec is None:
         return None
     if config.made_with_nd:
@@ -263,9 +263,10 @@ class CheckedBuffer:
         call: str | None = None,
         count: int = 1,
     ) -> AuditFinding:
-        """Return a finding about this buffer; `node` and `call` are by default those that allocated it.
+        """Return a finding about this buffer, with its address and label.
 
-        `kind`, `message`, `recorded`, `expected`, `reason`, `remedy`, `severity` and `count` are those of the finding.
+        `kind`, `message`, `recorded`, `expected`, `reason`, `remedy`, `severity` and `count` go into the finding, as do
+        `node` and `call`, by default the node and call that allocated the buffer.
 
         >>> from tilewright.memory import BufferType
         >>> CheckedBuffer(RunBuffer(8, BufferType.L1, 0)).finding("size", "size is 1").node

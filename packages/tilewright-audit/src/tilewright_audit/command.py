@@ -106,8 +106,9 @@ def command(
             raise click.UsageError(f"--html {html}: expected a name that ends in .html")
         save_picture(answers[0], html)
     data = [report.to_json() for report in answers]
+    result = data[0] if len(data) == 1 else {"reports": data}
     code = ExitCode.OK if all(report.clean for report in answers) else ExitCode.NO
-    return Answer(lambda: _format_answers(answers, notes), data[0] if len(data) == 1 else {"reports": data}, code)
+    return Answer(lambda: "\n\n".join([format_report(report, notes) for report in answers]), result, code)
 
 
 def _trace_check(chip: Any, source: str, target: str, op: str) -> Callable[[str], AuditReport]:
@@ -143,9 +144,7 @@ def _run_check(check: Callable[[str], AuditReport], name: str) -> AuditReport:
         raise CommandError(named, NOT_READABLE) from None
 
 
-def _format_answers(answers: list[AuditReport], notes: bool) -> str:
-    texts = []
-    for report in answers:
-        first, *rest = report.format(notes, table_width()).splitlines()
-        texts.append("\n".join([click.style(first, fg="green" if report.clean else "red", bold=True), *rest]))
-    return "\n\n".join(texts)
+def format_report(report: AuditReport, notes: bool) -> str:
+    """Return a `report` as text for the terminal, with or without `notes`; the first line has the verdict's color."""
+    first, *rest = report.format(notes, table_width()).splitlines()
+    return "\n".join([click.style(first, fg="green" if report.clean else "red", bold=True), *rest])

@@ -137,23 +137,15 @@ def _open_database(file: SourceFile) -> Iterator[sqlite3.Connection]:
     address = f"file:{quote(str(file.path.absolute()))}?mode=ro"
     try:
         with closing(sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS)) as connection:
-            connection.text_factory = _decode_text
+            connection.text_factory = lambda data: data.decode("utf-8", "replace")
             for setting in ("trusted_schema = off", "query_only = on", "cell_size_check = on"):
                 connection.execute(f"pragma {setting}")
             if hasattr(connection, "setlimit"):  # since Python 3.11
                 connection.setlimit(_LENGTH_LIMIT, _MAX_TEXT_BYTES)
-            connection.set_authorizer(_authorize)
+            connection.set_authorizer(lambda action, *_: _ALLOW if action in _ALLOWED_ACTIONS else _DENY)
             yield connection
     except (sqlite3.Error, sqlite3.Warning, OverflowError, UnicodeError) as problem:  # names may also be damaged
         raise FileFormatError(f"{file.path} is not a readable database: {problem}") from None
-
-
-def _authorize(action: int, *_: Any) -> int:
-    return _ALLOW if action in _ALLOWED_ACTIONS else _DENY
-
-
-def _decode_text(data: bytes) -> str:
-    return data.decode("utf-8", "replace")
 
 
 def _quote_name(name: str) -> str:

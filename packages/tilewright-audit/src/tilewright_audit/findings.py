@@ -78,7 +78,7 @@ def explain_failure(error: ExplainedError, line: int) -> AuditFinding:
 
 
 def scope_note(message: str, remedy: str = "") -> AuditFinding:
-    """Return the note that something was not, or not all, compared.
+    """Return a note about what was not compared, or only in part.
 
     >>> print(scope_note("only sizes were compared"))
     note: scope: only sizes were compared
@@ -87,7 +87,7 @@ def scope_note(message: str, remedy: str = "") -> AuditFinding:
 
 
 def rank_findings(findings: Iterable[AuditFinding]) -> tuple[AuditFinding, ...]:
-    """Return findings, the worst first, causes before what follows from them, in the order of the run.
+    """Return findings, the worst first, causes before their consequences, in the order of the run.
 
     >>> listed = [
     ...     AuditFinding("size", "a"),

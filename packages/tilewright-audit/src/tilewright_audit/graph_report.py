@@ -29,7 +29,7 @@ class JsonStream:
     """A JSON file that is read from front to back, from a byte `offset` where a value begins.
 
     `walk_object` and `walk_array` go into large values; the value at each key or index is taken whole by
-    `read_value`, or walked into in turn, or passed over. `name` is what messages call the file.
+    `read_value`, or walked into in turn, or skipped. `name` names the file in messages.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -97,7 +97,7 @@ class JsonStream:
         return {"{": "object", "[": "array", "": "end"}.get(self._peek(), "value")
 
     def walk_object(self) -> Iterator[str]:
-        """Yield the keys of the object that comes next; a value that is not taken is passed over.
+        """Yield the keys of the object that comes next; a value that is not read is skipped.
 
         >>> import tempfile
         >>> from pathlib import Path
@@ -120,7 +120,7 @@ class JsonStream:
                 self.skip()
 
     def walk_array(self) -> Iterator[int]:
-        """Yield the indices of the array that comes next; an item that is not taken is passed over.
+        """Yield the indices of the array that comes next; an item that is not read is skipped.
 
         >>> import tempfile
         >>> from pathlib import Path
@@ -398,7 +398,7 @@ class PageBatch:
 class GraphReport:
     """A captured graph: nodes and devices; pages and the buffers of each call are read when asked for.
 
-    `skipped` is the number of nodes that are no nodes.
+    `skipped` is the number of entries that are not nodes.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -543,7 +543,7 @@ def parse_graph(text: str, name: str) -> tuple[ReportNode, ...]:
 
 
 def read_node(data: Any) -> ReportNode | None:
-    """Return the node that an entry of a graph describes, or None if it is none.
+    """Return the node that an entry of a graph describes, or None if it is not a node.
 
     >>> read_node({"counter": 0, "node_type": "capture_start", "params": None}).params
     {}
@@ -568,7 +568,7 @@ def read_node(data: Any) -> ReportNode | None:
 
 
 def as_integer(value: Any) -> int | None:
-    """Return an integer from 0, or that which the digits of a text give; None for anything else.
+    """Return an integer from 0, also from the digits of a text; None for anything else.
 
     >>> as_integer(5), as_integer("64"), as_integer(True), as_integer(-1), as_integer(1.5)
     (5, 64, None, None, None)
@@ -579,7 +579,7 @@ def as_integer(value: Any) -> int | None:
 
 
 def _read_nodes(stream: JsonStream) -> tuple[tuple[ReportNode, ...], int]:
-    """Return the nodes of the array that comes next, and how many of its entries are no nodes."""
+    """Return the nodes of the array that comes next, and the number of its entries that are not nodes."""
     nodes, skipped = [], 0
     texts: dict[str, str] = {}  # the same memory configs come again and again
     for _ in stream.walk_array():

@@ -331,7 +331,7 @@ def _start_of_call(run: Run, time: int) -> int:
 
 
 _MAX_NOTES = 10  # of unexpected addresses
-_MAX_NEIGHBOURS = 64  # blocks before one that are looked at: only those that overlap already come between
+_MAX_NEIGHBOURS = 64  # earlier blocks to look at: only blocks that overlap already come between
 
 
 def find_overlaps(checked: Sequence[CheckedBuffer], chip: Chip) -> Iterator[AuditFinding]:
@@ -543,8 +543,8 @@ def find_clashes(
             message = f"{reach}: {top - address} bytes too many"
             reason = "buffers of programs grow up from the L1 base, tensors down from the end"
             remedy = advice or "make the buffers smaller, free tensors before the call, or move them out of L1"
-            found = one.finding("clash", message, top, address, reason, remedy, node=item.number, call=call_name)
-            yield replace(found, address=address)
+            finding = one.finding("clash", message, top, address, reason, remedy, node=item.number, call=call_name)
+            yield replace(finding, address=address)
 
 
 def _find_lowest(

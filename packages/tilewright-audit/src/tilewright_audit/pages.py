@@ -327,8 +327,8 @@ def _list_finding(
     reason = "the list of a call has the buffers that the graph has allocated and not freed by then"
     remedy = "compare the list with the allocations of the graph: one of them was changed"
     where = f"at the end of {call.name} (node {call.number})"
-    found = AuditFinding(kind, f"{where}, {message}", reason=reason, remedy=remedy, node=call.number, call=call.name)
-    return replace(found, address=address, tensor=tensor, recorded=recorded, expected=expected)
+    finding = AuditFinding(kind, f"{where}, {message}", reason=reason, remedy=remedy, node=call.number, call=call.name)
+    return replace(finding, address=address, tensor=tensor, recorded=recorded, expected=expected)
 
 
 _MAX_LISTED_PAGES = 1 << 22  # of a buffer whose pieces are compared
@@ -520,12 +520,13 @@ class _DatabaseCheck:
             if chunk is None:
                 unknown.append(core)
                 continue
+            gap = 0 if one.spec is None else one.spec.aligned_page_bytes - one.spec.page_bytes
             fields = {
                 "chunk_address": ("page address", (chunk.address,)),
                 "num_pages": ("page missing", (chunk.pages,)),
                 # the writer of a database may count the last page with its gap
                 "page_size": ("page size", (chunk.page_size, one.spec.aligned_page_bytes if one.spec else 0)),
-                "chunk_size": ("size", (chunk.size, chunk.size + _gap_of(one.spec))),
+                "chunk_size": ("size", (chunk.size, chunk.size + gap)),
             }
             for name, (kind, expected) in fields.items():
                 recorded = as_integer(row.get(name))
@@ -573,12 +574,8 @@ def _chunk_finding(
 
 def _elsewhere_finding(message: str, recorded: int, expected: int | None, address: int) -> AuditFinding:
     remedy = "compare the tables of the database: one of them was changed"
-    found = AuditFinding("tensor elsewhere", message, reason="a tensor begins where its buffer begins", remedy=remedy)
-    return replace(found, address=address, recorded=recorded, expected=expected)
-
-
-def _gap_of(spec: TensorSpec | None) -> int:
-    return 0 if spec is None else spec.aligned_page_bytes - spec.page_bytes
+    finding = AuditFinding("tensor elsewhere", message, reason="a tensor begins where its buffer begins", remedy=remedy)
+    return replace(finding, address=address, recorded=recorded, expected=expected)
 
 
 def _as_batch(rows: list[Row], one: CheckedBuffer) -> PageBatch:

@@ -30,7 +30,7 @@ WIDTH = 80
 
 
 def shorten(text: str, most: int) -> str:
-    """Return a `text` of at most `most` characters, of which the last are dots if it was cut.
+    """Return a `text` of at most `most` characters, ending in dots if it was cut.
 
     >>> shorten("ttnn.to_memory_config", 10)
     'ttnn.to_..'
@@ -62,7 +62,7 @@ class _Text:
         return "\n".join(lines)
 
     def _format_l1(self) -> list[str]:
-        """Return the peak of L1 with those to blame, and the busiest core."""
+        """Return the peak of L1 with its largest contributors, and the busiest core."""
         timeline, chip = self.report.timeline, self.report.chip
         if timeline.peak is None or chip is None:
             return ["L1: not used"]
@@ -76,7 +76,7 @@ class _Text:
         return lines
 
     def _format_dram(self) -> list[str]:
-        """Return the peak of DRAM with those to blame, for a rehearsal, where it is asked whether a program fits."""
+        """Return the peak of DRAM with its largest contributors, for a rehearsal, which asks whether a program fits."""
         report = self.report
         if report.kind != REHEARSAL or report.dram.peak is None or report.chip is None:
             return []
@@ -84,7 +84,7 @@ class _Text:
         return self._format_peak(report.dram, peak, peak.describe(report.chip, BufferType.DRAM), "DRAM")
 
     def _format_peak(self, timeline: Timeline, peak: Moment, used: str, memory: str = "L1") -> list[str]:
-        """Return the peak of a memory, as it is described, with those to blame."""
+        """Return the peak of a memory, as it is described, with its largest contributors."""
         where = f" in {peak.call}" if peak.call else ""
         head = f"{memory}: at most {used},{where} (node {peak.node})"
         rows = [("held by", "since", "cores", "bytes", "")]
@@ -214,7 +214,7 @@ class AuditReport(Drawable):
 
     @property
     def subject(self) -> str:
-        """What was audited, and on which chip.
+        """The kind of report, and the chip.
 
         >>> AuditReport(Path("model.mlir"), "IR", None).subject
         'IR'
@@ -223,7 +223,7 @@ class AuditReport(Drawable):
 
     @property
     def name(self) -> str:
-        """The name of the file, with its folder for a database, since those are all called alike.
+        """The name of the file, with its folder for a database, since all databases have the same name.
 
         >>> AuditReport(Path("reports/resnet/db.sqlite"), "database", Chip.named("n150")).name
         'resnet/db.sqlite'

@@ -155,7 +155,7 @@ class ReshardPlanner:
 
 
 def find_reshards(run: Run, reader: SpecReader) -> list[SeenReshard]:
-    """Return the operations that only moved data, the slowest first, then those that moved the most bytes.
+    """Return the operations that only moved data, the slowest first, then the most bytes first.
 
     >>> from tilewright.memory import Chip
     >>> from .run import build_run
@@ -260,13 +260,13 @@ def _advise(seen: SeenReshard, reshards: Sequence[SeenReshard], uses: Counter[in
 
 
 def _is_moved_on(seen: SeenReshard, moved: Collection[int | None], uses: Counter[int]) -> bool:
-    """Return whether a move only moves on one of the buffers that others `moved`, and nothing else uses that."""
+    """Return whether a move only moves on one of the buffers that others `moved`, and nothing else uses it."""
     first = seen.buffers[0]
     return first is not None and uses[first] <= 1 and first in moved
 
 
 def _follow(seen: SeenReshard, reshards: Sequence[SeenReshard], uses: Counter[int]) -> list[SeenReshard]:
-    """Return a move and those that move the tensor on, as long as nothing else uses it in between."""
+    """Return a move and the moves of its result after it, as long as nothing else uses the tensor in between."""
     chain = [seen]
     while len(chain) <= len(reshards):
         last = chain[-1].buffers[1]

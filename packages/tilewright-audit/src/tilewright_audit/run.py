@@ -62,7 +62,7 @@ class Call:
 
     @property
     def frees(self) -> bool:
-        """Whether the call is there to deallocate a tensor.
+        """Whether the call deallocates a tensor.
 
         >>> Call(4, "ttnn.deallocate", 2, 9).frees
         True
@@ -184,13 +184,10 @@ class Run:
         >>> Run((), (), (), ()).on_each_device()
         {}
         """
-        devices = dict.fromkeys(local.device for local in self.local_buffers)
-        return {
-            device: replace(
-                self, local_buffers=tuple([local for local in self.local_buffers if local.device == device])
-            )
-            for device in devices
-        }
+        by_device: dict[int, list[LocalBuffer]] = {}
+        for local in self.local_buffers:
+            by_device.setdefault(local.device, []).append(local)
+        return {device: replace(self, local_buffers=tuple(part)) for device, part in by_device.items()}
 
     @property
     def is_placed(self) -> bool:
@@ -460,7 +457,7 @@ def _ordered_names() -> list[str]:
 
 @lru_cache(maxsize=1)
 def _variants() -> tuple[Chip, ...]:
-    """Return known chips with every way of dispatch and harvesting, as they are sold first."""
+    """Return known chips with every way of dispatch and harvesting, the form that is sold first."""
     sold = [Chip.named(name, dispatch) for dispatch in DISPATCH_MODES for name in _ordered_names()]
     others = []
     for chip in sold:
@@ -496,7 +493,7 @@ def _fit_device(chip: Chip, device: Mapping[str, Any]) -> Chip:
 
 
 def _resize(chip: Chip, device: Mapping[str, Any]) -> Chip | None:
-    """Return a chip with the cores, banks and L1 of a device that is none of the known ones."""
+    """Return a chip with the cores, banks and L1 of a device that is not a known one."""
     across, down = (as_integer(device.get(f"num_{axis}_compute_cores")) for axis in "xy")
     banks = as_integer(device.get("num_dram_channels")) or chip.dram_banks
     l1_end = as_integer(device.get("worker_l1_size")) or chip.l1_end

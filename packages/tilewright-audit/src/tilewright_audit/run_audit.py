@@ -137,7 +137,7 @@ class _RunAudit:
         self.pages += check.pages
 
     def build(self, path: Path, kind: str) -> AuditReport:
-        """Return the report of all that was found."""
+        """Return the report of all findings."""
         findings = _without_repeats([*self.findings, *self.replay.findings, *self.notes, *self._list_notes()])
         counts = {
             "calls": len(self.run.calls),
@@ -168,7 +168,7 @@ class _RunAudit:
 
 
 def count_devices(report: GraphReport) -> int:
-    """Return the devices that tensors of a report are on, or else those that it lists.
+    """Return the number of devices that hold tensors of a report, or else that it lists.
 
     >>> from tilewright.files import as_source_file
     >>> count_devices(GraphReport(as_source_file(__file__), ()))
@@ -208,7 +208,7 @@ def _note_unread(report: GraphReport) -> Iterator[AuditFinding]:
 
 
 def _find_aborted(run: Run) -> Iterator[AuditFinding]:
-    """Yield the calls that the capture saw fail."""
+    """Yield the calls that failed during the capture."""
     for node in run.nodes:
         if node.kind == "function_end" and node.text("aborted") == "true":
             name, remedy = node.text("name"), "see the error in the log of the run"
@@ -223,7 +223,7 @@ def _without_repeats(findings: Sequence[AuditFinding]) -> list[AuditFinding]:
 
 
 def _select_chip(run: Run, candidates: Sequence[Chip]) -> Chip:
-    """Return the chip that explains most buffers of a run, the first of those that explain as many."""
+    """Return the chip that explains most buffers of a run, the first one if several do."""
     if len(candidates) < 2:
         return candidates[0] if candidates else Chip.named("wormhole_n150")
     part = Run(run.nodes, run.calls, run.buffers[:_SAMPLE], ())
@@ -364,7 +364,7 @@ def match_operations(
 ) -> list[tuple[OperationTensors, OperationTensors]]:
     """Return pairs of operations that are the same on both sides: by name, in order.
 
-    Where they part, the side that skips fewer operations to go on is followed.
+    Where the two differ, the side that skips fewer operations is followed.
 
     >>> one = [OperationTensors(f"ttnn.{name}", "", ()) for name in ("to_device", "add", "relu")]
     >>> other = [OperationTensors(f"ttnn.{name}", "", ()) for name in ("add", "typecast", "relu")]

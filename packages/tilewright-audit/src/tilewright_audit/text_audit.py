@@ -147,7 +147,7 @@ class _IrAudit:
             self.moves.append(SeenReshard(*names, source, target, target.nbytes, plan=plan))
 
     def build(self, path: Path) -> AuditReport:
-        """Return the report of all that was found."""
+        """Return the report of all findings."""
         counts = {"layouts": self.uses, **self.by_severity}
         types = f"{count_of(self.uses, 'tensor type')} with a layout"
         facts = [("checked", f"{types}, {self.by_severity['ok']} as the rule says")]
@@ -236,7 +236,7 @@ def audit_text_file(path: Path, chip: Chip | None = None) -> AuditReport:
 
 
 def _read_pieces(file: SourceFile) -> Iterator[tuple[str, int, int]]:
-    """Yield the pieces of a long text, with their first line, and where the next one begins, which is with it."""
+    """Yield the pieces of a long text, with the number of their first line, and the offset where the next begins."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     text, line = "", 1
     for start in range(0, file.size, _CHUNK):
@@ -290,8 +290,8 @@ class _TextAudit:
         remedy = "choose cores and shards that the chip has, or name the chip that it ran on"
         for problem in problems:
             message = f"line {line}: {text.kind}: {problem}"
-            found = AuditFinding("placement", message, remedy=remedy, tensor=described, recorded=line)
-            self.findings.append(found)
+            finding = AuditFinding("placement", message, remedy=remedy, tensor=described, recorded=line)
+            self.findings.append(finding)
 
     def build(self, path: Path, name: str) -> AuditReport:
         if not self.total and not self.errors:
@@ -357,14 +357,14 @@ def _describe_spec(spec: TensorSpec, text: TtnnText, chip: Chip | None) -> tuple
 
 
 def _exceed_bank(spec: TensorSpec) -> list[str]:
-    """Return that a tensor takes more than its banks have."""
+    """Return a problem if a tensor takes more than its banks have."""
     size, memory = spec.bytes_per_bank, spec.memory.buffer_type
     bank = spec.known_chip.bank_bytes(memory)
     return [f"it takes {size} bytes of each bank of {memory}, which has {bank}"] if size > bank else []
 
 
 def _check_cores(grid: CoreRangeSet | None, chip: Chip | None) -> list[str]:
-    """Return that cores are not on the chip."""
+    """Return a problem if cores are not on the chip."""
     if grid is None or chip is None:
         return []
     across, down = chip.compute_grid

@@ -114,7 +114,7 @@ class NocRun:
 class NocTrace:
     """The actions of each data mover, in order, as runs of equal events.
 
-    `skipped` is the number of entries that are no events.
+    `skipped` is the number of entries that are not events.
 
     >>> trace = NocTrace({((1, 1), "NCRISC"): (NocRun("read", "NOC_0", (1, 2), 2048, 3, 100, 400),)})
     >>> trace.traffic
@@ -227,7 +227,7 @@ def iterate_events(path: FilePath | SourceFile) -> Iterator[NocEvent | None]:
 
 
 def read_event(data: Any) -> NocEvent | None:
-    """Return the event that an entry of a trace describes, or None if it is none.
+    """Return the event that an entry of a trace describes, or None if it is not an event.
 
     >>> read_event({"proc": "BRISC", "zone": "BRISC-KERNEL", "zone_phase": "begin", "sx": 1, "sy": 1, "timestamp": 7})
     NocEvent(type='', core=(1, 1), mover='BRISC', noc='', time=7, other=None, box=None, num_bytes=0, \
@@ -436,15 +436,13 @@ class TraceCheck:
         verb, preposition = ("read", "from") if kind == "read" else ("wrote", "to")
         message = f"core {_name(core)} {verb} {sides[0]} bytes {preposition} {_name(other)}, the plan says {sides[1]}"
         reason = f"bytes differ for {len(wrong)} of {len({**expected, **recorded})} pairs"
-        found = AuditFinding("traffic", message, Severity.ERROR, reason, "see the first wrong page", len(wrong))
-        yield replace(found, recorded=sides[0], expected=sides[1])
+        finding = AuditFinding("traffic", message, Severity.ERROR, reason, "see the first wrong page", len(wrong))
+        yield replace(finding, recorded=sides[0], expected=sides[1])
 
     def _other_order(self) -> AuditFinding:
         ordered = f"only {self.matching} of {len(self.expected)} RISCs issue requests in the planned order"
-        message, remedy = (
-            f"all bytes of all pairs are right, but {ordered}",
-            "name the operation, if it is not to_memory_config",
-        )
+        message = f"all bytes of all pairs are right, but {ordered}"
+        remedy = "name the operation, if it is not to_memory_config"
         reason = "a kernel that is not known here; the trace has no addresses, so pages were not compared"
         return AuditFinding("order", message, Severity.WARNING, reason, remedy)
 
@@ -453,11 +451,9 @@ class TraceCheck:
         wrong: list[tuple[int, AuditFinding]] = []
         for key, (risc, requests) in self.expected.items():
             seen = self.recorded.get(key)
-            if not requests and not seen:
-                continue
-            if seen is None:
+            if seen is None and requests:
                 wrong.append((self._page_of(risc, 0)[0], self._missing_list(risc)))
-            elif seen != requests:
+            elif seen is not None and seen != requests:
                 wrong.append(self._first_difference(risc, seen, requests))
         for core, mover in self.recorded:
             requests_here = self.recorded[core, mover]
@@ -602,11 +598,7 @@ def _list_facts(trace: NocTrace) -> Iterator[tuple[str, str]]:
 
 def _list_notes(trace: NocTrace) -> Iterator[AuditFinding]:
     """Yield a note if RISCs read and do not wait for the data, and notes about what was left out."""
-    unwaited = [
-        mover
-        for mover, runs in trace.sequences.items()
-        if any(run.kind == "read" for run in runs) and runs[-1].kind == "read"
-    ]
+    unwaited = [mover for mover, runs in trace.sequences.items() if runs[-1].kind == "read"]
     if unwaited:
         (place, risc), *_ = unwaited
         message = f"{risc} at {place} ends with reads that no barrier waits for"

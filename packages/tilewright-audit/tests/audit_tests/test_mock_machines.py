@@ -9,7 +9,7 @@ import pytest
 
 import tilewright as tw
 from tilewright_audit.rehearsal.machine import MockMachine
-from tilewright_audit.rehearsal.stand_in import COMPILER, empty_executable, write_compiler
+from tilewright_audit.rehearsal.process import COMPILER, empty_executable, write_compiler
 
 TOML = """
 arch = "{arch}"

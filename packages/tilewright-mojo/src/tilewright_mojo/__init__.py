@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mojo source and its standard library, `LayoutTensor`, and a machine that runs kernels thread by thread.
 
-`tilewright.mojo` has the vocabulary of `TileTensor`; `run` and the other names here are found there, too.
+`tilewright.mojo` has the vocabulary of `TileTensor`; `run` and the other names here are also found there.
 """
 
 from importlib import import_module

@@ -40,7 +40,7 @@ class DictKeyError(Error, CoordinateError):
         self.key = key
 
     def mojo_text(self) -> str:
-        """Return what Mojo prints: the type of the key.
+        """Return the text that Mojo prints: the type of the key.
 
         >>> DictKeyError("a").mojo_text()
         'DictKeyError[String]()'
@@ -110,8 +110,8 @@ class Dict(dict[Any, Any], metaclass=ParametrizedMeta):
     def popitem(self) -> DictEntry:
         """Remove the newest entry and return it.
 
-        >>> Dict({1: 2}).popitem().value
-        2
+        >>> Dict["K", "V"](a=1).popitem().key
+        'a'
         """
         if not self:
             raise Error("EmptyDictError()")
@@ -351,13 +351,13 @@ class List(MemoryArray):
         unsafe_uninit_length: object = 0,
         **_: Any,
     ) -> List:
-        made = object.__new__(cls)
-        made._fill_new(kind, values, length or unsafe_uninit_length, fill)
-        return made
+        result = object.__new__(cls)
+        result._fill_new(kind, values, length or unsafe_uninit_length, fill)
+        return result
 
     @property
     def capacity(self) -> int:
-        """Return how many elements fit without new memory.
+        """The number of elements that fit without new memory.
 
         >>> List["int8"](1, 2).capacity >= 2
         True
@@ -551,8 +551,8 @@ class Deque(deque[Any], metaclass=ParametrizedMeta):
 
     >>> numbers = Deque[int](1, 2)
     >>> numbers.appendleft(0)
-    >>> print(numbers, numbers.peek(), numbers.peekleft())
-    [0, 1, 2] 2 0
+    >>> print(numbers, numbers.pop())
+    [0, 1] 2
     """
 
     __bracketed__: ClassVar[tuple[str, ...]] = ("ElementType",)
@@ -577,24 +577,6 @@ class Deque(deque[Any], metaclass=ParametrizedMeta):
         """
         self._check_filled("popleft")
         return super().popleft()
-
-    def peek(self) -> MojoValue:
-        """Return the last element.
-
-        >>> Deque(1, 2).peek()
-        2
-        """
-        self._check_filled("peek")
-        return self[-1]
-
-    def peekleft(self) -> MojoValue:
-        """Return the first element.
-
-        >>> Deque(1, 2).peekleft()
-        1
-        """
-        self._check_filled("peekleft")
-        return self[0]
 
     def copy(self) -> Deque:
         """Return a deque of the same elements.
@@ -654,7 +636,7 @@ class OwnedPointer(metaclass=ParametrizedMeta):
 
 
 class ArcPointer(OwnedPointer):
-    """`ArcPointer(value)`: one of several owners of a value; `a is b` says whether two own the same.
+    """`ArcPointer(value)`: one of several owners of a value; `a is b` tells whether two own the same.
 
     >>> first = ArcPointer(5)
     >>> second = first.copy()
@@ -708,14 +690,6 @@ class VariantType:
         """
         return any(isinstance(value, kind) for kind in self.types)
 
-    def is_type_supported(self, kind: object) -> bool:
-        """Return whether a type is one of the types.
-
-        >>> VariantType((int,)).is_type_supported(str)
-        False
-        """
-        return kind in self.types
-
     def __str__(self) -> str:
         return f"Variant[{', '.join(map(repr, self.types))}]"
 
@@ -761,15 +735,6 @@ class Variant(metaclass=ParametrizedMeta):
         'a'
         """
         self.value = self.kind(value).value
-
-    @brackets
-    def unsafe_get(self, parameters: tuple[Any, ...]) -> MojoValue:
-        """Return the value: `variant.unsafe_get[Int]()`.
-
-        >>> Variant[int, str](3).unsafe_get[int]()
-        3
-        """
-        return self[parameters[0]]
 
     @brackets
     def take(self, parameters: tuple[Any, ...]) -> MojoValue:

@@ -21,11 +21,11 @@ from tilewright.cli import FILE, Answer, Console, ExitCode, verb
     "-D", "defines", multiple=True, metavar="NAME=VALUE", help="Define a name for get_defined_int and the like."
 )
 @click.option("-I", "paths", multiple=True, metavar="FOLDER", help="Look for imports here after the folder of FILE.")
-@click.option("--check", is_flag=True, help="Report what is wrong with kernels, and what their accesses cost.")
+@click.option("--check", is_flag=True, help="Report the defects of kernels, and the cost of their memory accesses.")
 @click.option(
     "--picture",
     type=FILE,
-    help="Draw who touched what in the first kernel with errors, else in the first: .svg, .html. Implies --check.",
+    help="Draw the threads' accesses in the first kernel with errors, else in the first: .svg, .html. Implies --check.",
 )
 @click.pass_context
 def command(
@@ -48,7 +48,7 @@ def command(
 
     Arguments after FILE are passed to the program; use -- to pass options.
     Kernels run on a simulated GPU, which finds accesses out of bounds, data races and barriers that not all threads
-    reach; with --check it goes on after an error and prints a report of every launch.
+    reach; with --check it continues after an error and prints a report of every launch.
     The exit status is 1 if the program fails, and 2 if it is not valid Mojo or uses what tilewright does not run.
     """
     from .language.support import describe_failure

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a Mojo program raises: values of any type, and failed assertions."""
+"""The errors of Mojo programs: values of any type, and failed assertions."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class RaisedValue(TilewrightError):  # noqa: N818  (a value, of any type)
 
 
 Raised = (Error, RaisedValue)
-"""What `except` catches: what Mojo raises. Errors that end a Mojo program, such as a wrong index, are not caught."""
+"""The exceptions that `except` catches. Errors that end a Mojo program, such as a wrong index, are not caught."""
 
 
 def as_exception(value: object) -> BaseException:
-    """Return what Python raises for a value of Mojo.
+    """Return the exception that Python raises for a value of Mojo.
 
     >>> as_exception("no")
     Error('no')

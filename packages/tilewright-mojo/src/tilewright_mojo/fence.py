@@ -52,7 +52,7 @@ _CLONE, _CLONE3, _LIMITS = (56, 220), 435, (302, 261)
 
 
 def raise_fence(folders: Iterable[str] = (), limited: bool = True) -> list[str]:
-    """Take from this process, for good, rights that a program does not need; return those that remain.
+    """Give up, for good, the rights of this process that a program does not need; return the remaining ones.
 
     Files of Python, of the packages that the library needs and of the system's libraries can still be read.
 
@@ -106,7 +106,7 @@ def _give_up_privileges() -> None:
 
 
 def _restrict_files(readable: Iterable[str]) -> bool:
-    """Let Landlock refuse all files but those below `readable`, which can be read."""
+    """Let Landlock refuse all files, except that files below `readable` can be read."""
     if sys.platform != "linux":
         return False
     _give_up_privileges()

@@ -19,7 +19,7 @@ _open_blocks: list[dict[str, ModuleType]] = []  # and before each `imports()` th
 
 
 def install() -> None:
-    """Let `from layout import ...`, `from std.memory import ...` and those of `max` and `buffer` mean Mojo's modules.
+    """Let `from layout import ...`, and imports from `std`, `max` and `buffer`, mean Mojo's modules.
 
     They do until `uninstall()`. Raises an ImportError if another module has one of these names; `imports()` takes
     precedence over it, for a while. To install twice is to install once.

@@ -44,7 +44,7 @@ def swap(left: object, right: object) -> None:
 
 
 def atof(text: object) -> MojoValue:
-    """Return the number that a text says.
+    """Return the number that a text spells.
 
     >>> float(atof("1.5"))
     1.5
@@ -64,7 +64,7 @@ def sort(parameters: tuple[Any, ...], values: Any, cmp_fn: object = None, **__: 
     >>> print(numbers)
     [1, 2, 3]
     """
-    is_less = next((each for each in (cmp_fn, *parameters) if callable(each) and not isinstance(each, type)), None)
+    is_less = next((entry for entry in (cmp_fn, *parameters) if callable(entry) and not isinstance(entry, type)), None)
     ordered = sorted(values, key=None if is_less is None else cmp_to_key(partial(_compare, is_less)))
     for k, value in enumerate(ordered):
         values[k] = value

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a Mojo program is started with: its arguments, `argv()`, and the names of `-D`, `get_defined_int["N"]()`."""
+"""The input of a Mojo program: its arguments, `argv()`, and the names of `-D`, `get_defined_int["N"]()`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _defines: ContextVar[Mapping[str, str]] = ContextVar("defines", default={})  # n
 
 @contextmanager
 def start_with(arguments: Sequence[str], defines: Mapping[str, str]) -> Iterator[None]:
-    """Give arguments and defined names to what runs inside a `with` block; the first argument names the program.
+    """Give arguments and defined names to the program inside a `with` block; the first argument names the program.
 
     >>> with start_with(["a.mojo", "--fast"], {"N": "8"}):
     ...     argv()[1], get_defined_int["N", 4]()
@@ -58,17 +58,9 @@ def argv() -> tuple[str, ...]:
     return _arguments.get()
 
 
-def _read_int(text: str) -> int:
-    return int(text, 0)
-
-
 def _read_bool(text: str) -> bool:
     values = {"true": True, "1": True, "on": True, "": True, "false": False, "0": False, "off": False}
     return values[text.lower()]
-
-
-def _read_dtype(text: str) -> DType:
-    return DType.of(text)
 
 
 def _lookup(read: Callable[[str], Any], what: str) -> brackets[Any]:
@@ -89,8 +81,8 @@ def _lookup(read: Callable[[str], Any], what: str) -> brackets[Any]:
     return find
 
 
-get_defined_int = env_get_int = _lookup(_read_int, "an integer")
+get_defined_int = env_get_int = _lookup(lambda text: int(text, 0), "an integer")
 get_defined_bool = env_get_bool = _lookup(_read_bool, "a bool: use true or false")
 get_defined_string = env_get_string = _lookup(str, "a text")
-get_defined_dtype = env_get_dtype = _lookup(_read_dtype, "a number type")
+get_defined_dtype = env_get_dtype = _lookup(DType.of, "a number type")
 is_defined = brackets(lambda parameters: str(parameters[0]) in _defines.get())

@@ -29,15 +29,15 @@ def run(
     paths: Sequence[str | os.PathLike[str]] = (),
     name: str | None = None,
 ) -> Program:
-    """Return a Mojo program after it ran: what it defines can be used from Python.
+    """Run a Mojo program and return it: its definitions can be used from Python.
 
     `source` is the text of a program, or the path of a file, which ends in `.mojo`. The statements at the top run, then
     its function `main`, if there is one and `main` is true. `arguments` are what `argv()` returns after the name of the
     program, `defines` what `get_defined_int` and the like find, `paths` folders in which imports are looked for after
     the program's own, and `name` is how errors call a text.
 
-    What the program prints is printed while it runs. Errors are those of the library, with Mojo's lines in their
-    traceback; `MojoSourceError` if the program is not valid, which is said before anything of it runs.
+    What the program prints is printed while it runs. Errors are the library's, with Mojo's lines in their
+    traceback; an invalid program raises `MojoSourceError` before any of it runs.
 
     >>> program = run('''
     ... def area[width: Int](height: Int) -> Int:
@@ -70,7 +70,7 @@ def _run(
         try:
             program = Program(text, None if path is None else path.parent, loaded, paths)
         except MojoSourceError as problem:
-            raise problem.with_traceback(None) from None  # how the compiler came to it is nobody's business
+            raise problem.with_traceback(None) from None  # the compiler's own frames explain nothing
         loaded[key] = program
         try:
             program._execute()
@@ -80,7 +80,7 @@ def _run(
             raise TooManyCalls(text.name, problem) from None
         except TilewrightError:
             raise
-        except Exception as problem:  # of Python, which a Mojo programmer need not know
+        except Exception as problem:  # of Python, in terms that a Mojo programmer need not know
             names = frozenset(each._source.name for each in loaded.values() if each is not None)
             raise ProgramFailure(describe_failure(problem, names)) from problem
     return program
@@ -88,9 +88,9 @@ def _run(
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a program ended: the error that stopped it, the reports of its kernels, and the names of its sources.
+    """The outcome of a program: the error that stopped it, the reports of its kernels, and the names of its sources.
 
-    `is_idle` says that there was nothing to run: no statements, and no function `main`.
+    `is_idle` marks a program without statements and without a function `main`.
 
     >>> outcome = Outcome(None, [], frozenset())
     >>> outcome.problem is None

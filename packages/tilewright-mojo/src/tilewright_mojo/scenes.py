@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scenes of kernels: which thread of a block touched which element, step by step between barriers, and the races."""
+"""Scenes of kernels: the threads that touched each element, step by step between barriers, and the races."""
 
 from __future__ import annotations
 
@@ -50,10 +50,11 @@ def kernel_scene(
         names = ", ".join(sorted({touched.memory for touched in report.touches})) or "none"
         raise LayoutError(f"{report.kernel} touched no such memory in that step; the tensors it touched are {names}")
     shown = chosen[:_MAX_PANELS]
+    mood: Literal["good", "bad"] = "good" if report.clean else "bad"
     facts = [
         Fact("launch", f"grid {_extents(report.grid)}, block {_extents(report.block)}"),
         Fact("block", str(shown[0].block)),
-        Fact("errors", count_of(len(report.errors), "error") if report.errors else "none", _mood(report)),
+        Fact("errors", count_of(len(report.errors), "error") if report.errors else "none", mood),
         *[Fact(defect.kind, defect.message, "bad") for defect in report.errors[:4]],
         *[Fact(defect.kind, defect.message) for defect in report.warnings[:4]],
     ]
@@ -62,10 +63,6 @@ def kernel_scene(
     note = "w: written by the thread; r: read by it; the last one of each step."
     panels = tuple([_panel(touched, report.warp, side) for touched in shown])
     return Scene(f"{report.kernel}: who touched what", panels, tuple(facts), note)
-
-
-def _mood(report: KernelReport) -> Literal["good", "bad"]:
-    return "bad" if report.errors else "good"
 
 
 def _extents(extents: tuple[int, ...]) -> str:

@@ -26,7 +26,7 @@ class _StringMeta(type):
 
 
 class String(metaclass=_StringMeta):
-    """Text, which is Python's: `String(x)` is what `print` shows of a value.
+    """Python's text: `String(x)` is the text that `print` shows for a value.
 
     >>> String(3), String("a", 1.0), isinstance("a", String)
     ('3', 'a1.0', True)
@@ -39,7 +39,7 @@ def _convert_to_string(value: object) -> str:
 
 
 def represent(value: object) -> str:
-    """Return the text that says how to make a value.
+    """Return the text of an expression that makes a value.
 
     >>> represent(1.5), represent("a"), represent(3), represent((1, True))
     ('Float64(1.5)', "'a'", 'Int(3)', 'Tuple[SIMD[DType.int, 1], Bool](Int(1), True)')
@@ -209,7 +209,7 @@ class StaticTuple(list[Any]):
 
     @property
     def size(self) -> int:
-        """Return the number of entries.
+        """The number of entries.
 
         >>> StaticTuple[int, 3](7).size
         3

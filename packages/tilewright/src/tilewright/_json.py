@@ -18,7 +18,7 @@ else:
 def parse_json(data: bytes | memoryview | str, name: str) -> Any:
     """Return a parsed JSON text; raise a `FileFormatError` for bad UTF-8, repeated keys, NaN or deep nesting.
 
-    `name` is what messages call the text.
+    `name` names the text in messages.
 
     >>> parse_json(b'{"a": [1, 2]}', "the header")
     {'a': [1, 2]}
@@ -43,7 +43,9 @@ def parse_json(data: bytes | memoryview | str, name: str) -> Any:
 
 
 def parse_toml(data: bytes | str, name: str) -> dict[str, Any]:
-    """Return a parsed TOML text; raise a `FileFormatError` for any defect. `name` is what messages call the text.
+    """Return a parsed TOML text; raise a `FileFormatError` for any defect.
+
+    `name` names the text in messages.
 
     >>> parse_toml("a = [1, 2]", "the rules")
     {'a': [1, 2]}

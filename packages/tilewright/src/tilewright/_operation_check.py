@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`check_operation`: the bytes that an operation leaves on a device, page by page, against those expected."""
+"""`check_operation`: the bytes that an operation leaves on a device, page by page, against the expected ones."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _REQUESTS = "NoC requests, without a trace"
 
 @dataclass(frozen=True, slots=True)
 class OperationCheck:
-    """What `check_operation` compared: `pages`, their bytes, and NoC requests; and what it could not compare.
+    """The extent of a check: `pages`, their bytes, NoC requests, and the parts that were not compared (`unchecked`).
 
     >>> checked = OperationCheck(pages=4, nbytes=8192, unchecked=("NoC requests, without a trace",))
     >>> print(checked)
@@ -52,7 +52,7 @@ def check_operation(
     expected: object,
     trace: object = None,
 ) -> OperationCheck:
-    """Run an operation that moves data, compare every byte of its results with what was `expected`, and say what was.
+    """Run an operation that moves data, and compare every byte of its results with the `expected` tensors.
 
     Args:
         run: the operation: called with the inputs, it returns the result, or a list of them; a single one may be in a
@@ -73,15 +73,15 @@ def check_operation(
     checked 2 pages (16 KiB), 0 NoC requests; not checked: NoC requests, without a trace
     """
     __tracebackhide__ = True  # pytest then shows the caller
-    given, wanted = _as_list(inputs), [unwrap(tensor) for tensor in _as_list(expected)]
-    found = run(*given)
-    is_pair = isinstance(found, tuple) and len(found) == 2 and isinstance(found[1], (str, PathLike, list, dict))
+    operands, wanted = _as_list(inputs), [unwrap(tensor) for tensor in _as_list(expected)]
+    outcome = run(*operands)
+    is_pair = isinstance(outcome, tuple) and len(outcome) == 2 and isinstance(outcome[1], (str, PathLike, list, dict))
     if is_pair and len(wanted) == 1:
-        found, trace = found
-    results = [] if found is None else _as_list(found)
+        outcome, trace = outcome
+    results = [] if outcome is None else _as_list(outcome)
     if len(results) != len(wanted):
         raise AssertionError(f"the operation returned {count_of(len(results), 'result')}, expected {len(wanted)}")
-    known = [getattr(getattr(unwrap(tensor), "spec", None), "chip", None) for tensor in (*wanted, *results, *given)]
+    known = [getattr(getattr(unwrap(tensor), "spec", None), "chip", None) for tensor in (*wanted, *results, *operands)]
     chip = next(filter(None, known), None)
     specs: list[TensorSpec] = []
     unchecked = {_REQUESTS: None} if trace is None else {}  # in order, once each
@@ -93,7 +93,7 @@ def check_operation(
         if problem:
             raise AssertionError(f"result {number}: {problem}" if len(wanted) > 1 else problem)
         unchecked |= dict.fromkeys(missing)
-    requests = 0 if trace is None else _check_requests(trace, given, specs)
+    requests = 0 if trace is None else _check_requests(trace, operands, specs)
     pages, size = sum([spec.num_pages for spec in specs]), sum([spec.nbytes for spec in specs])
     return OperationCheck(pages, size, requests, tuple(unchecked))
 
@@ -103,7 +103,7 @@ def _as_list(values: Any) -> list[Any]:  # of anything
 
 
 def _compare(result: Any, expected: Tensor, spec: TensorSpec) -> tuple[str, ...]:  # a result is anything
-    """Return how a result differs from what is expected, or nothing; and then what cannot be compared."""
+    """Return how a result differs from the expected tensor, or nothing; and then the parts that are not compared."""
     value = read_tensorbin(result).tensor() if isinstance(result, (str, PathLike)) else unwrap(result)
     if isinstance(value, Mapping):
         return (_compare_dumps(value, expected, spec),)
@@ -132,7 +132,7 @@ def _describe_change(found: TensorSpec, wanted: TensorSpec) -> str:
 
 
 def _compare_dumps(dumps: Mapping[Any, Any], expected: Tensor, spec: TensorSpec) -> str:  # of a core, or of a bank
-    """Return how what was dumped of each core or bank differs, or nothing."""
+    """Return how the dumps of cores or banks differ, or nothing."""
     chip, buffer, size, table = spec.known_chip, spec.memory.buffer_type, spec.page_bytes, spec.pages(0)
     banks = [place if isinstance(place, int) else chip.bank_of(unwrap(place), buffer) for place in dumps]
     held = dict(zip(banks, [np.frombuffer(data, np.uint8) for data in dumps.values()], strict=True))

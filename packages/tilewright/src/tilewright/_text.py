@@ -57,7 +57,7 @@ def spell_extents(extents: Iterable[int], none: str = "") -> str:
 
 
 def parse_extents(text: str) -> tuple[int, ...] | None:
-    """Return whole numbers written as 4x60x90, 4,60,90 or (4, 60, 90), () for none, or None if that is not what it is.
+    """Return whole numbers written as 4x60x90, 4,60,90 or (4, 60, 90), () for none; None for any other text.
 
     >>> parse_extents("4x60x90"), parse_extents("(2, 33)"), parse_extents("()"), parse_extents("4xfoo")
     ((4, 60, 90), (2, 33), (), None)

@@ -40,10 +40,10 @@ class CheckedText:
 
 
 def check_file(path: FilePath) -> list[CheckedText]:
-    """Return what a file has of recipes, rules and layouts, each checked.
+    """Return the recipes, rules and layouts in a file, each checked.
 
     A .toml is a recipe, or rules. In a .layouts file every line is a layout, in any notation, and # starts a comment;
-    in other files, a layout is what follows "tilewright:" in a line. Texts with ` == ` between them have to describe
+    in other files, a layout follows "tilewright:" in a line. Texts with ` == ` between them have to describe
     the same function.
 
     Args:
@@ -89,7 +89,7 @@ def _check_table(path: Path) -> CheckedText:
 
 
 def _find_problem(text: str) -> str | None:
-    """Return what is wrong with a line of texts, None if nothing is."""
+    """Return the problem of a line of texts, None if it has none."""
     try:
         first, *others = [_read_layout(part) for part in text.split(" == ")]
         for other in others:

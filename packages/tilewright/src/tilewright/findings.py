@@ -11,7 +11,7 @@ from typing import Any
 
 
 class Severity(Enum):
-    """How bad a finding is: something is wrong, something costs, or something is worth knowing.
+    """The severity of a finding: something is wrong, something costs, or something is worth knowing.
 
     >>> Severity.ERROR.value
     'error'

@@ -173,7 +173,7 @@ def _as_placed(tensor: object, chip: ChipLike) -> TensorSpec:
     """Return the spec of a tensor on a chip."""
     value = _read_text(tensor)
     if isinstance(value, MemoryConfig):
-        raise MemoryConfigError(f"{value} does not say what is stored; pass a tensor spec or a tensor")
+        raise MemoryConfigError(f"{value} does not describe a tensor; pass a tensor spec or a tensor")
     spec = as_spec(value)
     return spec if spec.chip is not None or chip is None else spec.with_chip(chip)
 
@@ -189,7 +189,7 @@ def _as_pair(first: object, second: object, chip: ChipLike) -> tuple[TensorSpec,
     values = [_read_text(first), _read_text(second)]
     known = [as_spec(value) for value in values if not isinstance(value, MemoryConfig)]
     if not known:
-        raise MemoryConfigError("two memory configs do not say what is stored; one side must be a spec or a tensor")
+        raise MemoryConfigError("two memory configs describe no tensor; one side must be a spec or a tensor")
     chips = [spec.chip for spec in known if spec.chip is not None]
     default = chips[0] if chips else chip
     specs = [known[0].with_memory(value) if isinstance(value, MemoryConfig) else as_spec(value) for value in values]

@@ -80,7 +80,7 @@ def test_words_without_accessors_are_the_kernels_own():
     assert "no readings are possible" in kernel.explain()
     with pytest.raises(LayoutError, match="got none"):
         kernel.accessors()
-    with pytest.raises(LayoutError, match="of one kernel, in decimal, got those of 2"):
+    with pytest.raises(LayoutError, match="of one kernel, in decimal, got 2 lists"):
         parse("KERNEL_COMPILE_TIME_ARGS=5 KERNEL_COMPILE_TIME_ARGS=6")
 
 

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verb `tilewright rehearse`: run a ttnn program on a mock card, and say whether it fits."""
+"""The verb `tilewright rehearse`: run a ttnn program on a mock card, and see whether it fits."""
 
 from __future__ import annotations
 
 import click
 
-from tilewright.cli import FILE, Answer, CommandError, ExitCode, save_picture, table_width, verb
+from tilewright.cli import FILE, Answer, CommandError, ExitCode, save_picture, verb
+
+from ..command import format_report
 
 
 @verb("rehearse", speaks=True, writes_unless=(), context_settings={"ignore_unknown_options": True})
@@ -50,16 +52,12 @@ def command(
 
     if html is not None and not html.lower().endswith((".html", ".svg", ".txt")):
         raise click.UsageError(f"--html {html}: expected a name that ends in .html")
-    asked = TtnnProgram(program, arguments, is_module, limit, output)
+    request = TtnnProgram(program, arguments, is_module, limit, output)
     try:
-        report = rehearse(asked, machine, python=python, suggest=suggest)
+        report = rehearse(request, machine, python=python, suggest=suggest)
     except RehearsalError as problem:
         raise CommandError(str(problem), ExitCode.MISSING) from None
     if html is not None:
         save_picture(report, html)
-
-    def text() -> str:
-        first, *rest = report.format(notes, table_width()).splitlines()
-        return "\n".join([click.style(first, fg="green" if report.clean else "red", bold=True), *rest])
-
-    return Answer(text, report.to_json(), ExitCode.OK if report.clean else ExitCode.NO)
+    code = ExitCode.OK if report.clean else ExitCode.NO
+    return Answer(lambda: format_report(report, notes), report.to_json(), code)

@@ -46,7 +46,7 @@ class MockMachine:
         """
         if name.lower().endswith(".toml") or os.sep in name:
             return cls.with_chip(Chip.read(name))
-        known = next((each for each in _GRIDS if each.lower() == name.lower().rpartition("_")[2]), None)
+        known = next((machine for machine in _GRIDS if machine.lower() == name.lower().rpartition("_")[2]), None)
         if known is None:
             otherwise = f"use one of {', '.join(_GRIDS)}, or the TOML file of a chip"
             raise MemoryConfigError(f"no machine {name!r} to rehearse on; {suggest(name, _GRIDS, otherwise)}")
@@ -86,7 +86,7 @@ class MockMachine:
 
     @property
     def harvesting(self) -> dict[str, int]:
-        """The masks of what is switched off on each chip, so that programs have the compute grid of the chip.
+        """The masks of harvested parts of each chip, which leave programs the compute grid of the chip.
 
         >>> MockMachine.named("N150").harvesting
         {'harvest_mask': 1}
@@ -127,7 +127,7 @@ def describe_cluster(
     Args:
         arch: wormhole_b0 or blackhole.
         board: the type of the boards, such as n150.
-        masks: what is switched off on each chip, by the names that ttnn has for it.
+        masks: the harvested parts of each chip, by the names that ttnn has for them.
         mesh: its rows and columns.
         boards: the numbers of the chips on each board, the one with PCIe first.
 

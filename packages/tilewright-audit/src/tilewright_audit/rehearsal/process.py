@@ -6,9 +6,11 @@ from __future__ import annotations
 import json
 import os
 import signal
+import struct
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,6 @@ from tilewright.errors import TilewrightError
 
 from . import recorder
 from .machine import MockMachine
-from .stand_in import write_runtime_root
 
 GRACE = 5.0  # seconds for a program that is told to stop
 _INSTALL = "ttnn has wheels for Linux x86-64 with Python 3.10 or 3.12: pip install ttnn==0.81.1"
@@ -30,7 +31,7 @@ _FIND = (
 
 
 class RehearsalError(TilewrightError):
-    """There is no ttnn to rehearse with: its message names what was looked for, and what to install.
+    """There is no ttnn to rehearse with: its message names the Python that was searched, and the package to install.
 
     >>> issubclass(RehearsalError, TilewrightError)
     True
@@ -60,13 +61,13 @@ def find_ttnn(python: str = sys.executable) -> Ttnn:
     cannot run /no/python: No such file or directory; name a Python that has ttnn with --python
     """
     try:
-        asked = subprocess.run([python, "-c", _FIND], capture_output=True, text=True, check=False, timeout=60)
+        answer = subprocess.run([python, "-c", _FIND], capture_output=True, text=True, check=False, timeout=60)
     except OSError as problem:
         reason = f"cannot run {python}: {problem.strerror}; name a Python that has ttnn with --python"
         raise RehearsalError(reason) from None
-    lines = asked.stdout.splitlines()
-    if asked.returncode or not lines:
-        raise RehearsalError(f"{python} cannot tell whether it has ttnn: {asked.stderr.strip()[-200:]}")
+    lines = answer.stdout.splitlines()
+    if answer.returncode or not lines:
+        raise RehearsalError(f"{python} cannot tell whether it has ttnn: {answer.stderr.strip()[-200:]}")
     folder, version, running = json.loads(lines[-1])
     if folder is None:
         raise RehearsalError(
@@ -76,9 +77,90 @@ def find_ttnn(python: str = sys.executable) -> Ttnn:
     return Ttnn(python, Path(folder), version)
 
 
+# Opening a device and running an operation build kernels, and the wheel of ttnn has no compiler for them. A mock device
+# never runs a kernel, so an executable with nothing in it does.
+COMPILER = "riscv-tt-elf-g++"
+_EMPTY = "nothing.elf"
+_SCRIPT = """#!/bin/sh
+# The stand-in of tilewright for a compiler: writes an executable with nothing in it.
+out= dependencies=
+while [ $# -gt 0 ]; do
+    case $1 in
+    -o) out=$2; shift ;;
+    -MF) dependencies=$2; shift ;;
+    --version) echo "stand-in of tilewright 15.1.0" ;;
+    esac
+    shift
+done
+[ -z "$out" ] || cp "${0%/*}/nothing.elf" "$out"
+[ -z "$dependencies" ] || echo "$out:" >"$dependencies"
+"""
+
+_HEADER, _PROGRAM, _SECTION, _CODE = 52, 32, 40, bytes(16)
+_ENTRY = 0x4000
+
+
+def empty_executable() -> bytes:
+    """Return a RISC-V executable of four empty instructions, with the empty relocations that kernels must have.
+
+    >>> empty_executable()[:4]
+    b'\\x7fELF'
+    """
+    names = b"\0.text\0.rela.text\0.shstrtab\0"
+    code = _HEADER + _PROGRAM
+    sections = code + len(_CODE)
+    kind = b"\x7fELF" + bytes([1, 1, 1]) + bytes(9)  # 32 bits, little-endian
+    sizes = (_HEADER, _PROGRAM, 1, _SECTION, 4, 3)
+    start = kind + struct.pack("<HHIIIIIHHHHHH", 2, 243, 1, _ENTRY, _HEADER, sections, 0, *sizes)
+    load = struct.pack("<8I", 1, code, _ENTRY, _ENTRY, len(_CODE), len(_CODE), 7, 4)
+    text = (names.index(b".text"), 1, 6, _ENTRY, code, len(_CODE), 0, 0, 4, 0)
+    relocations = (names.index(b".rela.text"), 4, 0, 0, sections, 0, 0, 1, 4, 12)
+    strings = (names.index(b".shstrtab"), 3, 0, 0, sections + 4 * _SECTION, len(names), 0, 0, 1, 0)
+    table = bytes(_SECTION) + b"".join(struct.pack("<10I", *entry) for entry in (text, relocations, strings))
+    return start + load + _CODE + table + names
+
+
+def write_compiler(sfpi: Path) -> None:
+    """Write the stand-in into the folder `sfpi`, where ttnn expects its compiler.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_compiler(Path(folder))
+    ...     sorted(path.name for path in Path(folder, "compiler", "bin").iterdir())
+    ['nothing.elf', 'riscv-tt-elf-g++']
+    """
+    bin_folder = sfpi / "compiler" / "bin"
+    bin_folder.mkdir(parents=True, exist_ok=True)
+    (sfpi / "include").mkdir(exist_ok=True)
+    (bin_folder / _EMPTY).write_bytes(empty_executable())
+    compiler = bin_folder / COMPILER
+    compiler.write_text(_SCRIPT)
+    compiler.chmod(0o755)
+
+
+def write_runtime_root(folder: Path, ttnn: Path) -> None:
+    """Fill a `folder` with links to all of the installed `ttnn` folder, except for the compiler, which is a stand-in.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as temporary:
+    ...     installed, root = Path(temporary, "ttnn"), Path(temporary, "root")
+    ...     (installed / "runtime" / "hw").mkdir(parents=True)
+    ...     write_runtime_root(root, installed)
+    ...     sorted(path.name for path in (root / "runtime").iterdir())
+    ['hw', 'sfpi']
+    """
+    runtime = folder / "runtime"
+    runtime.mkdir(parents=True)
+    for source, target in ((ttnn, folder), (ttnn / "runtime", runtime)):
+        for entry in source.iterdir() if source.is_dir() else ():
+            if entry.name not in ("runtime", "sfpi", "__pycache__"):
+                (target / entry.name).symlink_to(entry)
+    write_compiler(runtime / "sfpi")
+
+
 @dataclass(frozen=True)
 class ProgramRun:
-    """What a run of a program left: what became of it, its calls and errors, and the captured graphs.
+    """The outcome of a run of a program: how it ended, its calls and errors, and the captured graphs.
 
     `kind` is ended, exited, raised, stopped (by the time limit) or killed (by a signal); `details` has the rest.
 
@@ -103,7 +185,7 @@ class ProgramRun:
 
     @property
     def errors(self) -> Sequence[Mapping[str, Any]]:
-        """The errors that calls of ttnn raised, in order, also those that the program handled.
+        """The errors that calls of ttnn raised, in order, even if the program handled them.
 
         >>> ProgramRun("ended", {}).errors
         []
@@ -124,7 +206,7 @@ class ProgramRun:
 
 @dataclass(frozen=True)
 class Stage:
-    """A mock machine in a temporary folder, on which programs run: its environment is that of ttnn without a card.
+    """A mock machine in a temporary folder, on which programs run, with an environment of ttnn without a card.
 
     >>> stage = Stage(Path("rehearsal"), Ttnn("python3", Path("/venv/ttnn"), "0.81.1"))
     >>> stage.environment()["TT_METAL_RUNTIME_ROOT"]
@@ -165,7 +247,7 @@ class Stage:
         changes: Mapping[str, Any] | None = None,
         shown: bool = False,
     ) -> ProgramRun:
-        """Run a `program` with `arguments`, for at most `limit` seconds, and return what it left.
+        """Run a `program` with `arguments`, for at most `limit` seconds, and return its outcome.
 
         Args:
             program: a script, or a module.
@@ -186,24 +268,21 @@ class Stage:
         child = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=self.environment(), start_new_session=True
         )
+        status: int | None = None
         try:
-            try:
-                status = child.wait(limit)
-            except subprocess.TimeoutExpired:
-                child.terminate()
-                try:
-                    child.wait(GRACE)
-                except subprocess.TimeoutExpired:
-                    child.kill()
-                    child.wait()
-                status = None
+            status = child.wait(limit)
+        except subprocess.TimeoutExpired:
+            child.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(GRACE)
+            child.kill()
         finally:
             self.end_processes()
             child.wait()
         return _read_run(folder, mode, status)
 
     def end_processes(self) -> None:
-        """Kill what runs in this environment: a program may start others, and leave its group."""
+        """Kill all processes in this environment: a program may start others, and leave its group."""
         mark = f"{_MARK}={self.folder}\0".encode()
         for entry in Path("/proc").iterdir():
             if not entry.name.isdigit() or int(entry.name) == os.getpid():
@@ -216,7 +295,7 @@ class Stage:
 
 
 def _read_run(folder: Path, mode: str, status: int | None) -> ProgramRun:
-    """Return what a run left in its folder; a process that was killed left only its calls."""
+    """Return the outcome of a run from its folder; a killed process left only its calls."""
     path = folder / "result.json"
     if path.exists():
         details = json.loads(path.read_text())

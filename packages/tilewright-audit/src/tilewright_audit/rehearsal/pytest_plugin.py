@@ -34,7 +34,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
 
 
 class Rehearsal:
-    """The mock machine of a run of pytest, and what its tests did.
+    """The mock machine of a run of pytest, with a recorder of its tests.
 
     >>> Rehearsal.__name__  # pytest makes one for --rehearse
     'Rehearsal'
@@ -84,15 +84,15 @@ class Rehearsal:
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
         """Explain the error of ttnn that ended the `call` of a test `item`; a check of values decides nothing.
 
-        A test that fails without a problem was expected to fail, perhaps by its values. What the summary needs is in
-        the report, which may be of another process.
+        A test that fails without a problem was expected to fail, perhaps by its values. The summary needs all of it in
+        the report, which may come from another process.
         """
         report: Any = yield
         problem = None if call.excinfo is None else call.excinfo.value
-        found = self._explain(problem) if problem is not None and report.failed else None
+        explained = self._explain(problem) if problem is not None and report.failed else None
         unchecked = self.recorder.unchecked if report.when == "call" else 0
-        if found is not None:
-            report.sections.append((_TITLE, found))
+        if explained is not None:
+            report.sections.append((_TITLE, explained))
         elif report.failed and self.recorder.reads and (problem is None or isinstance(problem, AssertionError)):
             path, line = item.path, (item.location[1] or 0) + 1
             report.outcome, unchecked = "skipped", 1
@@ -102,31 +102,31 @@ class Rehearsal:
         return report
 
     def _explain(self, problem: BaseException) -> str | None:
-        """Return what an error of ttnn means, or None for other errors."""
+        """Return the meaning of an error of ttnn, or None for other errors."""
         from .process import ProgramRun
         from .recorder import list_texts
         from .rehearsal import explain_call
 
         texts = list_texts(problem)
-        error = next((each for each in reversed(self.recorder.errors) if each["text"] in texts), None)
+        error = next((error for error in reversed(self.recorder.errors) if error["text"] in texts), None)
         if error is None:
             return None
-        found = explain_call(ProgramRun("raised", {"calls": self.recorder.calls}), error)
-        lines = (found.message, f"why: {found.reason}", f"remedy: {found.remedy}")
+        finding = explain_call(ProgramRun("raised", {"calls": self.recorder.calls}), error)
+        lines = (finding.message, f"why: {finding.reason}", f"remedy: {finding.remedy}")
         return "\n".join([line for line in lines if not line.endswith(": ")])
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Write on the `terminalreporter` what ttnn refused, and the highest peak."""
         write = terminalreporter.write_line
         terminalreporter.section(f"rehearsal on {self.machine.name}")
-        reports = [each for group in terminalreporter.stats.values() for each in group if hasattr(each, "sections")]
-        refused = [(each, text) for each in reports for title, text in each.sections if title == _TITLE]
-        measured = [(*value, each) for each in reports for title, value in each.user_properties if title == _TITLE]
+        reports = [item for group in terminalreporter.stats.values() for item in group if hasattr(item, "sections")]
+        refused = [(item, text) for item in reports for title, text in item.sections if title == _TITLE]
+        measured = [(*value, item) for item in reports for title, value in item.user_properties if title == _TITLE]
         for report, text in refused:
             write(f"{report.nodeid}: {text.partition(chr(10))[0]}")
         unchecked = {report.nodeid for _, is_unchecked, report in measured if is_unchecked}
         write(f"refused by ttnn: {len(refused)}; values not checked in {len(unchecked)}")
-        size, _, highest = max(measured, key=lambda each: each[0], default=(0, False, None))
+        size, _, highest = max(measured, key=lambda item: item[0], default=(0, False, None))
         if size and highest is not None:
             write(f"highest L1: {size} bytes per core in {highest.nodeid}, without dataflow buffers")
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a program with the ttnn of this Python on a mock machine, and records what it did: the child of a rehearsal.
+"""Runs a program with the ttnn of this Python on a mock machine, and records its calls: the child of a rehearsal.
 
 It is a program of its own, for a Python that may have nothing but ttnn, so it imports only the standard library:
 
     python recorder.py request.json
 
-Captures of graphs go to the folder of the request, and what became of the program to `result.json` there.
+Captures of graphs go to the folder of the request, and the outcome of the program to `result.json` there.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ENDING = ("begin_trace_capture", "end_trace_capture", "execute_trace", "release_
 EVENTS = ("record_event", "wait_for_event", "event_synchronize")
 SUB_DEVICES = ("load_sub_device_manager", "clear_loaded_sub_device_manager", "set_sub_device_stall_group")
 READING = ("to_torch", "to_numpy", "to_list", "tolist", "item", "cpu", "from_device")
-# Of modules that programs check values with, which are zeros here; their functions return that all is well.
+# Functions that programs check values with, by module: values are zeros here, so every check passes.
 CHECKS = {
     "torch": ("equal", "allclose"),
     "torch.testing": ("assert_close",),
@@ -90,7 +90,7 @@ class Recorder:
         self.calls, self.errors, self.captures, self.reads, self.unchecked = [], [], [], [], 0
 
     def watch_imports(self) -> None:
-        """Record from the moment on that ttnn is imported, and do not check values."""
+        """Start recording when ttnn is imported, and let every check of values pass."""
         actions: dict[str, Callable[[ModuleType], None]] = dict.fromkeys(CHECKS, self._pass_checks)
         sys.meta_path.insert(0, _ImportWatch({**actions, "ttnn": self.attach}))
 
@@ -141,8 +141,8 @@ class Recorder:
                 self._release(number, result)
                 return result
             except Exception as error:
-                values: dict[str, Any] = {"args": [_describe(each) for each in args]}
-                values["kwargs"] = {key: _describe(each) for key, each in kwargs.items()}
+                values: dict[str, Any] = {"args": [_describe(value) for value in args]}
+                values["kwargs"] = {key: _describe(value) for key, value in kwargs.items()}
                 self.errors.append({"call": number, **_describe_error(error), **values})
                 raise
             finally:
@@ -153,7 +153,7 @@ class Recorder:
         return call
 
     def _log_call(self, name: str, values: tuple[Any, ...]) -> None:
-        freed = any(getattr(each, "is_allocated", lambda: True)() is False for each in values)
+        freed = any(getattr(value, "is_allocated", lambda: True)() is False for value in values)
         self.calls.append({"name": name, "stack": self._find_places(), "freed": freed})
         if self.logs:
             with open(self.folder / f"{self.mode}.calls.jsonl", "a") as log:
@@ -189,11 +189,11 @@ class Recorder:
         return args
 
     def _release(self, number: int, result: Any) -> None:
-        """Free the results that the request wants freed after a call."""
+        """Free the results that the request frees after a call."""
         if any(number in numbers for numbers in self.released.values()):
             self.results[number] = result
-        for made in self.released.get(number, ()):
-            self.ttnn.deallocate(self.results.pop(made))
+        for earlier in self.released.get(number, ()):
+            self.ttnn.deallocate(self.results.pop(earlier))
 
     def _make_memory(self, value: dict[str, Any]) -> Any:
         ttnn = self.ttnn
@@ -270,7 +270,7 @@ class Recorder:
         self.captures.append({"file": path.name, "peaks": {name: getattr(usage, name) for name in names}})
 
     def finish(self, outcome: dict[str, Any]) -> None:
-        """Write what became of the program, with the `outcome` by its names, once.
+        """Write the `outcome` of the program with its calls, errors and captures, once.
 
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -354,7 +354,7 @@ def _describe(value: Any) -> Any:
         plain = {name: one for name, one in fields.items() if isinstance(one, (bool, int)) or one is None}
         return {"config": kind, "fields": plain}
     if isinstance(value, (list, tuple)):
-        return [_describe(each) for each in value[:8]]
+        return [_describe(item) for item in value[:8]]
     return str(value)[:_MAX_TEXT]
 
 
@@ -367,7 +367,7 @@ def _text_of(error: BaseException) -> str:
 
 
 def list_texts(error: BaseException) -> list[str]:
-    """Return the texts of an `error` and of those that it was raised from.
+    """Return the texts of an `error` and of the errors that it was raised from.
 
     >>> list_texts(ValueError("no"))
     ['no']
@@ -381,10 +381,10 @@ def list_texts(error: BaseException) -> list[str]:
 
 
 def run_program(request: dict[str, Any], recorder: Recorder) -> dict[str, Any]:
-    """Run the program of a `request` as Python would, and return what became of it."""
+    """Run the program of a `request` as Python would, and return its outcome."""
     program, own = request["program"], os.path.dirname(os.path.abspath(__file__))
     folder = os.getcwd() if request["is_module"] else str(Path(program).resolve().parent)
-    sys.argv, sys.path[:] = [program, *request["arguments"]], [folder, *[each for each in sys.path if each != own]]
+    sys.argv, sys.path[:] = [program, *request["arguments"]], [folder, *[entry for entry in sys.path if entry != own]]
     try:
         if request["is_module"]:
             runpy.run_module(program, run_name="__main__", alter_sys=True)

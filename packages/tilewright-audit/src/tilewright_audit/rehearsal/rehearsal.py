@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`rehearse`: run a ttnn program on a mock machine, in both modes of capture, and audit what it did."""
+"""`rehearse`: run a ttnn program on a mock machine, in both modes of capture, and audit it."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from ..report import REHEARSAL, AuditReport
 from ..run_audit import audit_graph
 from .machine import MockMachine
 from .process import ProgramRun, Stage, Ttnn, find_ttnn
+from .recorder import ENDING
 
 LIMIT = 300.0  # seconds for a run of the program
 _MARKED = re.compile(r"(.*) @(\d+)")
 _FATAL_SIGNALS = {11: "a segmentation fault", 6: "an abort", 9: "a kill", 139: "a segmentation fault"}
 _UNKNOWN = "values (all are zeros), the time of compute, and what the program decides by values that it reads back"
-_TRACED = ("begin_trace_capture", "end_trace_capture", "execute_trace", "release_trace")
 
 
 @dataclass(frozen=True)
 class TtnnProgram:
-    """A program to rehearse: a script or a module, its arguments, the limit of its time, and whether output is shown.
+    """A program to rehearse: a script or a module, its arguments, its time limit, and whether its output is shown.
 
     >>> program = TtnnProgram("models/serve.py", ("--users", "32"))
     >>> program.name
@@ -70,7 +70,7 @@ def rehearse(
     python: str | None = None,
     suggest: bool = False,
 ) -> AuditReport:
-    """Run a ttnn program on a mock of a machine, with the ttnn of your Python, and audit what it did with memory.
+    """Run a ttnn program on a mock of a machine, with the ttnn of your Python, and audit how it used memory.
 
     The program runs twice: once with real addresses, and once for the buffers of all programs.
 
@@ -78,7 +78,7 @@ def rehearse(
         program: a script, or a `TtnnProgram` with arguments.
         machine: N150, N300, T3K, P100, P150, P150x2, P150x4 or P150x8, or the TOML file of a chip.
         python: the Python that has ttnn; by default this one.
-        suggest: whether to try changes where it fails, or at its peak, and to list those that ttnn accepts.
+        suggest: whether to try changes where it fails, or at its peak, and to list the ones that ttnn accepts.
 
     >>> from tilewright_audit import rehearse
     >>> report = rehearse("decoder.py", "N150")  # doctest: +SKIP
@@ -110,7 +110,7 @@ def rehearse(
 def report_runs(program: TtnnProgram, machine: MockMachine, ttnn: Ttnn, runs: Sequence[ProgramRun]) -> AuditReport:
     """Return the report of a `program` on a `machine` with a `ttnn`, from its runs: NORMAL, then NO_DISPATCH.
 
-    Addresses and errors are those of the first run, memory over time that of the second, which has all buffers.
+    Addresses and errors come from the first run, memory over time from the second, which has all buffers.
 
     >>> ttnn = Ttnn("python3", Path("/venv/ttnn"), "0.81.1")
     >>> report = report_runs(TtnnProgram("a.py"), MockMachine.named("N150"), ttnn, [ProgramRun("ended", {})])
@@ -136,7 +136,7 @@ def report_runs(program: TtnnProgram, machine: MockMachine, ttnn: Ttnn, runs: Se
     end = list(_explain_end(program, first))
     failure = [finding for finding in end if finding.severity is not Severity.NOTE]
     # ttnn accepted what it ran: where the model differs, the model is in doubt, and not the program
-    doubts = [found for found in report.findings if found.kind not in ("failed call", "clash", "out of memory")]
+    doubts = [finding for finding in report.findings if finding.kind not in ("failed call", "clash", "out of memory")]
     verdict = "fits" if first.captures else "nothing to rehearse: no device was opened"
     verdict = f"{verdict}, as far as it ran" if end and not failure else failure[0].message if failure else verdict
     notes += [replace(finding, severity=Severity.NOTE) for finding in doubts]
@@ -161,7 +161,7 @@ def report_runs(program: TtnnProgram, machine: MockMachine, ttnn: Ttnn, runs: Se
 
 def _audit_run(run: ProgramRun, machine: MockMachine) -> AuditReport | None:
     """Return the audit of the capture with the highest peak, or of the last one of a run that failed."""
-    chip = machine.chip if machine.name == machine.chip.name else None  # that of a file
+    chip = machine.chip if machine.name == machine.chip.name else None  # or from a file
     audits = [audit_graph(path, chip) for path in run.captures]
     if not audits:
         return None
@@ -231,7 +231,7 @@ def describe_place(stack: Sequence[Sequence[Any]]) -> str:
 
 
 def _explain_end(program: TtnnProgram, run: ProgramRun) -> Iterator[AuditFinding]:
-    """Yield why the program did not end as it should, if it did not: a call that failed, or something of its own."""
+    """Yield the reason that the program did not end as it should, if any: a failed call, or an error of its own."""
     details = run.details
     if run.kind == "raised":
         if run.failure is not None:
@@ -286,10 +286,9 @@ def explain_call(run: ProgramRun, error: Mapping[str, Any]) -> AuditFinding:
     call = run.calls[error["call"]]
     place = describe_place(call["stack"])
     explained = _explain(error["text"])
-    message = (
-        explained.message if explained is not None else f"{error['type']}: {' '.join(error['text'].split())[:300]}"
-    )
-    reason, remedy = ("", "") if explained is None else (explained.reason, explained.remedy)
+    message, reason, remedy = f"{error['type']}: {' '.join(error['text'].split())[:300]}", "", ""
+    if explained is not None:
+        message, reason, remedy = explained.message, explained.reason, explained.remedy
     callers = [f"{Path(file).name}:{line}" for file, line in call["stack"][1:4]]
     if callers:
         reason = f"{reason} Called from {', '.join(callers)}.".strip()
@@ -317,12 +316,12 @@ def _note_rest(run: ProgramRun) -> Iterator[AuditFinding]:
     for error in run.errors:
         if error is run.failure:
             continue
-        found = explain_call(run, error)
-        yield replace(found, severity=Severity.NOTE, message=f"{found.message} The program handled it.")
+        finding = explain_call(run, error)
+        yield replace(finding, severity=Severity.NOTE, message=f"{finding.message} The program handled it.")
     left_out = details.get("left_out", {})
-    if any(name in left_out for name in _TRACED):
+    if any(name in left_out for name in ENDING):
         yield scope_note("calls of traces were left out: what a trace records ran once, as it was recorded")
-    others = [f"{name} ({count})" for name, count in left_out.items() if name not in _TRACED]
+    others = [f"{name} ({count})" for name, count in left_out.items() if name not in ENDING]
     if others:
         yield scope_note(f"calls that a mock cannot do were left out: {', '.join(others)}")
     if details.get("reads"):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes to a program that ttnn accepts on its mock: every one that is suggested was run.
+"""Changes to a program that ttnn accepts on its mock: every suggestion was run.
 
-Where a call fails, its placement and program config are varied, tensors in its way are moved to other memory, and those
-that are not used any more are freed. Where the program fits, the same is tried for what its peak of L1 is made of.
+Where a call fails, its placement and program config are varied, tensors in its way are moved to other memory, and
+tensors that are no longer used are freed. Where the program fits, the same is tried for the tensors at its peak of L1.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _PROGRAM = "program_config"
 
 @dataclass(frozen=True)
 class Change:
-    """A change to try: the arguments to replace, by the number or line of the call, its text, and what it costs.
+    """A change to try: the arguments to replace, by the number or line of the call, its text, and its cost.
 
     `microseconds` is the predicted time to move a tensor from its placement to the other one; None if it is not known.
 
@@ -55,7 +55,7 @@ def suggest_changes(program: TtnnProgram, stage: Stage, run: ProgramRun, report:
     """Return notes about changes to a `program` that ttnn accepts, the cheapest first.
 
     Args:
-        program: the program.
+        program: the program to change.
         stage: the mock machine that it runs on.
         run: its run with addresses, which failed in a call, or did not.
         report: the report on it, with its peak.
@@ -144,7 +144,7 @@ class _Scene:
         return {name_stack(stack) if stack else str(number): arguments}
 
     def _vary_config(self, failed: Mapping[str, Any]) -> Iterator[Change]:
-        """Yield other program configs of the call that fails: its own with other blocks, and that of ttnn."""
+        """Yield other program configs of the call that fails: its own with other blocks, and the choice of ttnn."""
         config = failed["kwargs"].get(_PROGRAM)
         if not isinstance(config, dict) or "fields" not in config:
             return
@@ -155,7 +155,7 @@ class _Scene:
         yield Change({number: {_PROGRAM: None}}, f"{name} without its program_config, so that ttnn chooses one")
 
     def _vary_placement(self, failed: Mapping[str, Any], time: int) -> Iterator[Change]:
-        """Yield other placements of what the call that fails makes: those that `fit` proposes beside what L1 holds."""
+        """Yield other placements of the result of the failing call: what `fit` proposes beside the contents of L1."""
         argument, wanted = _find_memory(failed)
         known, source = _read_request(failed)
         held = sum([one.bytes_per_bank for one in self.checked if _is_in_l1(one, time)])
@@ -183,17 +183,12 @@ class _Scene:
         """Yield tensors to free after their last use before a time, the largest first."""
         for one in self._list_held(time):
             used = one.buffer.last_use
-            made, last = self._number_at(one.buffer.start), None if used is None else self._number_at(used)
-            if (
-                made is None
-                or last is None
-                or used is None
-                or used >= time
-                or last >= (self._number_at(time) or last + 1)
-            ):
+            if used is None or used >= time:
                 continue
-            text = f"free the result of {self._name(made)} after {self._name(last)}, with ttnn.deallocate"
-            yield Change({str(made): {"release after": last}}, text)
+            made, last = self._number_at(one.buffer.start), self._number_at(used)
+            if made is not None and last is not None and last < (self._number_at(time) or last + 1):
+                text = f"free the result of {self._name(made)} after {self._name(last)}, with ttnn.deallocate"
+                yield Change({str(made): {"release after": last}}, text)
 
     def _move_others(self, time: int) -> Iterator[Change]:
         """Yield other placements of the tensors that L1 holds at a time, the largest first."""
@@ -215,13 +210,13 @@ def _is_in_l1(one: CheckedBuffer, time: int) -> bool:
 
 
 def _read_request(failed: Mapping[str, Any]) -> tuple[dict[str, Any], MemoryConfig | None]:
-    """Return shape, dtype and layout of what a call makes, empty if not known, and the memory of its first tensor."""
+    """Return shape, dtype and layout of the result of a call, if known, and the memory of its first tensor."""
     kwargs = failed["kwargs"]
     values = [*failed["args"], *kwargs.values()]
     with suppress(TilewrightError, StopIteration, TypeError):
-        tensor = next((each["tensor"] for each in values if isinstance(each, dict) and "tensor" in each), None)
+        tensor = next((value["tensor"] for value in values if isinstance(value, dict) and "tensor" in value), None)
         if tensor is None:
-            sizes = kwargs.get("shape") or next(each for each in values if isinstance(each, list))
+            sizes = kwargs.get("shape") or next(value for value in values if isinstance(value, list))
             dtype, layout = kwargs.get("dtype") or "DataType.BFLOAT16", kwargs.get("layout") or "Layout.ROW_MAJOR"
             tensor = [f"Shape({sizes})", dtype, layout, ""]
         shape = parse_shape(tensor[0]).logical
@@ -274,7 +269,7 @@ def describe_memory(memory: MemoryConfig) -> dict[str, Any]:
 
 
 def _name_memory(memory: MemoryConfig) -> str:
-    """Return a memory config as one writes it, or in words if it has shards."""
+    """Return a memory config as programs write it, or in words if it has shards."""
     if memory.sharding is None:
         return f"memory_config=ttnn.{memory.buffer_type.name}_MEMORY_CONFIG"
     return f"a memory_config of {memory}, on {memory.sharding.grid}"

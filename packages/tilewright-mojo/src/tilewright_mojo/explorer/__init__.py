@@ -13,7 +13,7 @@ from .kernel_programs import can_run_python, list_kernel_choices, read_example
 
 
 def answer_kernel(fields: FormFields) -> dict[str, Any]:
-    """Return what a program did: in a browser, which confines it, in this process, else in one of its own.
+    """Return the outcome of a program: in a browser, which confines it, in this process, else in one of its own.
 
     With the field `example`, return that example, or puzzle, instead.
 

@@ -28,7 +28,7 @@ class FunctionScope:
 
 @dataclass(slots=True)
 class Binding:
-    """What a Mojo name stands for: the Python name, or for a reference the expression it was bound to."""
+    """The meaning of a Mojo name: the Python name, or for a reference the expression it was bound to."""
 
     name: str
     kind: BindingKind
@@ -62,7 +62,7 @@ class Block:
         return None
 
     def declare(self, name: str, kind: BindingKind = "variable", annotation: ast.expr | None = None) -> Binding:
-        """Return a new binding; its Python name differs from those of other variables of the same function.
+        """Return a new binding; its Python name is unlike any other variable's of the same function.
 
         >>> inner = Block(scope := FunctionScope(), Block(scope))
         >>> inner.parent.declare("x").name, inner.declare("x").name
@@ -235,7 +235,7 @@ def names_in(node: ast.AST) -> set[str]:
 
 
 def with_outer(scope: FunctionScope, body: list[ast.stmt], place: ast.AST) -> list[ast.stmt]:
-    """Return a body that says which variables of outer functions it assigns."""
+    """Return a body that declares the variables of outer functions that it assigns."""
     outer: list[ast.stmt] = []
     if scope.globals:
         outer.append(at(ast.Global(names=sorted(scope.globals)), place))

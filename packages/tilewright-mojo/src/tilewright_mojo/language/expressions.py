@@ -22,7 +22,7 @@ class MojoNode(ast.AST):
 
 
 class ArgumentNode(MojoNode):
-    """A parameter in brackets or an argument in parentheses; `kind` says how it can be given."""
+    """A parameter in brackets or an argument in parentheses; `kind` is the way to pass it."""
 
     _fields = ("annotation", "default")
     name: str
@@ -41,7 +41,7 @@ class Capture(MojoNode):
 
 
 class Decorator(MojoNode):
-    """A decorator: its dotted name and what is in its parentheses."""
+    """A decorator: its dotted name and its arguments."""
 
     _fields = ("arguments",)
     name: str
@@ -340,7 +340,7 @@ class ExpressionParser(TokenStream):
         )
 
     def parse_arguments(self, closing: str) -> tuple[list[ast.expr], list[ast.keyword]]:
-        """Return what is between brackets: expressions, slices and `*x`; then `name=value` and `**x`."""
+        """Return the arguments between brackets: expressions, slices and `*x`; then `name=value` and `**x`."""
         arguments: list[ast.expr] = []
         keywords: list[ast.keyword] = []
         while not self.accept(closing):

@@ -135,7 +135,7 @@ def fits(value: Any, kind: Any) -> int:
 
 
 def copy_value(value: Any) -> MojoValue:
-    """Return what a second variable gets: a copy of a struct that is copied implicitly, else the value itself.
+    """Return the value for a second variable: a copy of a struct that is copied implicitly, else the value itself.
 
     >>> copy_value(3)
     3
@@ -191,7 +191,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """An argument in parentheses, with what its type says about parameters.
+    """An argument in parentheses, with the constraints of its type on parameters.
 
     >>> x = Argument("x", "any", "read", False, None)
     >>> x.name
@@ -206,7 +206,7 @@ class Argument:
 
 
 class Pattern:
-    """What the type of an argument says about its value."""
+    """The constraint of an argument's type on its value."""
 
     def infer(self, value: object, known: dict[str, Any]) -> None:
         """Add the parameters that follow from a value to `known`."""
@@ -233,7 +233,7 @@ class ParameterPattern(Pattern):
         known.setdefault(self.name, type_of(value))
 
     def infer_value(self, value: object, known: dict[str, Any]) -> None:
-        """Set the parameter to what stands in the brackets of a type."""
+        """Set the parameter to the value in the brackets of a type."""
         known.setdefault(self.name, value)
 
 
@@ -353,7 +353,7 @@ def bind_given(
 
 
 def complete_parameters(owner: str, parameters: Sequence[Parameter], known: dict[str, Any]) -> tuple[Any, ...]:
-    """Return the values of all parameters: those that are known, then defaults; what is left stays unknown.
+    """Return the values of all parameters: those that are known, then defaults; the rest stays unknown.
 
     >>> complete_parameters("f", [Parameter("n", "any", None, lambda n: 8)], {})
     (8,)
@@ -542,7 +542,7 @@ class Function:
         return self if owner is None else BoundFunction(self, owner)
 
     def suspending(self) -> MojoValue:
-        """Return what to call inside a kernel, where functions may have to wait."""
+        """Return the function to call inside a kernel, where functions may have to wait."""
         return partial(self._call_suspending, (), {}, ())
 
     def _call_suspending(
@@ -612,7 +612,7 @@ class ParametrizedFunction:
         return ParametrizedFunction(self.function, (*self.given, *given), {**self.named, **named}, self.first)
 
     def suspending(self) -> MojoValue:
-        """Return what to call inside a kernel."""
+        """Return the function to call inside a kernel."""
         return partial(self.function._call_suspending, self.given, self.named, self.first)
 
 

@@ -33,8 +33,6 @@ from .structs import TEXT_MEMBERS
 from .tokens import MojoSourceError, Source, characters, words
 
 IN_PLACE = words("__iadd__ __isub__ __imul__ __itruediv__ __ifloordiv__ __imod__ __ipow__ __iand__ __ior__ __ixor__")
-WRITING = {"format_layout": 1, "_format_layout": 1}
-"""Functions of the library that write to an argument, which may be a text; and which one it is."""
 NUMBER_MEMBERS = frozenset({"cast", "copy", "length"})
 """Members of all numbers in Mojo, which numbers of Python do not have."""
 LVALUES = (ast.Name, ast.Attribute, Brackets)
@@ -94,7 +92,7 @@ class ExpressionLowerer:
     # Names.
 
     def find(self, node: ast.Name) -> Binding:
-        """Return what a name means, or fail with a suggestion."""
+        """Return the meaning of a name, or fail with a suggestion."""
         binding = self.block.find(node.id)
         if binding is None:
             self.fail(f"unknown name {node.id!r}{explain_name(node.id, sorted(set(self.block.visible())))}", node)
@@ -274,7 +272,7 @@ class ExpressionLowerer:
         return support("slice", [*parts, *step], node)
 
     def lower_brackets(self, node: Brackets) -> tuple[ast.expr, list[ast.expr], list[ast.keyword]]:
-        """Return the parts of brackets; `**_` says that parameters stay unbound, which needs no mention."""
+        """Return the parts of brackets; `**_`, which leaves parameters unbound, is dropped."""
         keywords = [item for item in node.keywords if item.arg is not None or not is_unbound(item.value)]
         arguments = [part for part in node.arguments if not (isinstance(part, ast.Starred) and is_unbound(part.value))]
         if not arguments and not keywords and (node.arguments or node.keywords):
@@ -289,7 +287,7 @@ class ExpressionLowerer:
         return at(ast.Subscript(value=value, slice=self.make_index(arguments, node), ctx=ast.Load()), node)
 
     def make_index(self, arguments: list[ast.expr], node: ast.AST) -> ast.expr:
-        """Return what is between Python's brackets."""
+        """Return the index of a subscript of Python."""
         if len(arguments) == 1 and not isinstance(arguments[0], ast.Starred):
             return arguments[0]
         return make_tuple(arguments, node)
@@ -302,10 +300,6 @@ class ExpressionLowerer:
         if any(item.arg == "to" and self._is_place(item.value) for item in node.keywords):
             return self._lower_pointer(node)
         name = self._callee_name(node.func)
-        position = WRITING.get(name, len(node.args))
-        if position < len(node.args) and self._is_place(node.args[position]):
-            parts = [self.lower(node.func), make_tuple(self.lower_all(node.args), node), constant(position, node)]
-            return self.write_back(node.args[position], support("call_writing", parts, node))
         mutated = self.mutating.get(name, set())
         if mutated and any(self._is_place(argument) for argument in self._mutated(node, mutated)):
             return self._lower_mutating_call(node, mutated)
@@ -323,12 +317,12 @@ class ExpressionLowerer:
             return self.write_back(owner, support("change_in_place", parts, node))
         if name == "write" and self._is_place(owner) and not node.keywords:
             return self.write_back(owner, support("write_text", [self.lower(owner), *self.lower_all(node.args)], node))
-        given = [*node.args, *[item.value for item in node.keywords if item.arg in ("w", "writer")]]
-        is_writer = len(given) == len(node.args) + len(node.keywords) == 1 and self._is_place(given[0])
+        operands = [*node.args, *[item.value for item in node.keywords if item.arg in ("w", "writer")]]
+        is_writer = len(operands) == len(node.args) + len(node.keywords) == 1 and self._is_place(operands[0])
         if name in ("write_to", "write_repr_to") and is_writer:
             value = support("with_members", [self.lower(owner)], node)
-            parts = [value, constant(name, node), self.lower(given[0])]
-            return self.write_back(given[0], support("write_value", parts, node))
+            parts = [value, constant(name, node), self.lower(operands[0])]
+            return self.write_back(operands[0], support("write_value", parts, node))
         return None
 
     def _lower_pointer(self, node: ast.Call) -> ast.expr:
@@ -448,13 +442,13 @@ class ExpressionLowerer:
     def lower_value(self, node: ast.expr, annotation: ast.expr | None = None, is_typed: bool = False) -> ast.expr:
         """Return a value that is assigned: converted to the declared type, and copied if it has another name.
 
-        A literal gets its own type, unless what it is assigned to has one.
+        A literal gets its own type, unless its target has one.
         """
         if isinstance(node, InitializerNode) and annotation is not None:
             keywords = self._lower_keywords(node.keywords)
-            made = call(self.lower_type(annotation), self.lower_all(node.arguments), node)
-            made.keywords = keywords
-            return made
+            result = call(self.lower_type(annotation), self.lower_all(node.arguments), node)
+            result.keywords = keywords
+            return result
         if isinstance(node, ast.Constant) and isinstance(annotation, ast.Name):
             problem = explain_literal(node.value, annotation.id)
             if problem:

@@ -38,7 +38,7 @@ from .tokens import NOT_YET
 
 
 def _constructed_type(value: ast.expr | None) -> ast.expr | None:
-    """Return the type of `Variant[...](...)` and `Optional[...](...)`, which convert what is assigned later."""
+    """Return the type of `Variant[...](...)` and `Optional[...](...)`, which convert later assignments."""
     function = value.func if isinstance(value, ast.Call) else None
     if not isinstance(function, Brackets) or not isinstance(function.value, ast.Name):
         return None
@@ -464,8 +464,9 @@ class FunctionLowerer(StatementLowerer):
             body.append(at(ast.Return(value=load(inner, node)), node))
         maker = f"{name}·captures"
         values: list[ast.expr] = [support("copy_value", [self.lower(load(copy, node))], node) for copy in copies]
-        made = at(ast.Call(func=load(maker, node), args=values, keywords=[]), node)
-        return [define(maker, _parameters(copies, node), with_outer(scope, body, node), node), assign(name, made, node)]
+        closure = at(ast.Call(func=load(maker, node), args=values, keywords=[]), node)
+        factory = define(maker, _parameters(copies, node), with_outer(scope, body, node), node)
+        return [factory, assign(name, closure, node)]
 
     def _captured_copies(self, node: FunctionNode) -> list[str]:
         """Return the variables that a closure copies when it is made."""
@@ -553,7 +554,7 @@ class FunctionLowerer(StatementLowerer):
         """Declare the arguments; return them for Python, with defaults that are computed where the function is."""
         signature = ast.arguments([], [], None, [], [], None, [])
         block, self.block = self.block, self.block.parent or self.block  # defaults do not see the arguments
-        given = {
+        arguments = {
             item.name: self.lower_value(clone(item.default), None, True)
             for item in node.arguments
             if item.default is not None
@@ -566,7 +567,7 @@ class FunctionLowerer(StatementLowerer):
             parameter = at(
                 ast.arg(arg=self.block.declare(argument.name, "argument", argument.annotation).name), argument
             )
-            value = given.get(argument.name)
+            value = arguments.get(argument.name)
             if argument.kind == "variadic":
                 signature.vararg = parameter
             elif argument.kind == "variadic keyword":
@@ -582,7 +583,7 @@ class FunctionLowerer(StatementLowerer):
         return signature
 
     def _convert_arguments(self, node: FunctionNode) -> list[ast.stmt]:
-        """Return what happens first in a function: arguments become values of their declared types."""
+        """Return the first statements of a function: arguments become values of their declared types."""
         statements: list[ast.stmt] = []
         for argument in node.arguments:
             name = argument.name
@@ -664,7 +665,7 @@ class FunctionLowerer(StatementLowerer):
         return make_tuple(entries, node)
 
     def lower_pattern(self, annotation: ast.expr | None, names: set[str], own: set[str]) -> ast.expr:
-        """Return what a type says about its argument: a parameter, a type with such inside, or a plain type."""
+        """Return the pattern of an argument's type: a parameter, a type with parameters inside, or a plain type."""
         nothing = ast.Constant(value=None, lineno=1, col_offset=0)
         if annotation is None or isinstance(annotation, (FunctionTypeNode, ast.BinOp)):
             return nothing

@@ -66,12 +66,12 @@ class StructLowerer(FunctionLowerer):
         self.struct, self.function = outer, outer_function
         factory = define(maker, _parameters(names, node), with_outer(scope, body, node), node)
         if not node.parameters:
-            made: ast.expr = at(ast.Call(func=load(maker, node), args=[], keywords=[]), node)
+            result: ast.expr = at(ast.Call(func=load(maker, node), args=[], keywords=[]), node)
         else:
-            made = support(
+            result = support(
                 "StructTemplate", [constant(node.name, node), load(maker, node), parameters, initializers], node
             )
-        return [factory, assign(name, made, node)]
+        return [factory, assign(name, result, node)]
 
     def _lower_traits(self, node: StructNode | TraitNode) -> ast.expr:
         traits: list[ast.expr] = []
@@ -186,8 +186,8 @@ class StructLowerer(FunctionLowerer):
             member.name for member in node.body if isinstance(member, FunctionNode) and member not in defaults.body
         ]
         parts = [constant(node.name, node), traits, load(maker, node)]
-        made = support("Trait", [*parts, make_tuple([constant(item, node) for item in required], node)], node)
-        return [factory, assign(name, made, node)]
+        result = support("Trait", [*parts, make_tuple([constant(item, node) for item in required], node)], node)
+        return [factory, assign(name, result, node)]
 
 
 def fieldwise_constructor(node: StructNode) -> FunctionNode:

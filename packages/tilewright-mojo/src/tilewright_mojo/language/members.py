@@ -86,7 +86,7 @@ MOJO_PRIVATE = words(
 )
 """Names with an underscore before them that Modular's own programs use."""
 _OWN_ONLY = words("__init__ __getattr__")
-"""Methods of structs: those of a library's value would change one that others share, or take any name."""
+"""Methods of structs only: a value of the library may be shared, and its methods would take any name."""
 _METHODS = (FunctionType, MemberDescriptorType, property, brackets)
 """What a class gives its values, and no program takes from the class: it would apply it to values of its own."""
 _STAND_INS = (StructTemplate, PartialStruct, DefaultMembers)
@@ -190,7 +190,7 @@ def read_member(value: object, name: str, default: object) -> MojoValue:
 
 
 def check_options(options: Any) -> dict[str, Any]:
-    """Return what `**options` passes by name, if all of these are names that a program can spell.
+    """Return the arguments that `**options` passes by name, if a program can spell all of the names.
 
     >>> check_options({"__class__": 3})
     Traceback (most recent call last):

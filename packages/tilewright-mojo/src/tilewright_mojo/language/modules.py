@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `import` finds, and what an unknown name may have meant."""
+"""The modules that `import` finds, and explanations of unknown names."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ REFUSED = {
 
 
 def import_from_dialect(name: str) -> ModuleType | None:
-    """Return the module of the dialect that Mojo calls by this name; None if it is none of Mojo's packages.
+    """Return the module of the dialect that Mojo calls by this name; None if it is not one of Mojo's packages.
 
     >>> import_from_dialect("layout").__name__
     'tilewright_mojo.layout'

@@ -74,7 +74,7 @@ class Program(Exports):
         exec(self._code, self._namespace)  # noqa: S102  (what our own compiler made of a checked program)
 
     def _import(self, module: str | None, level: int, name: str | None) -> Any:
-        """Return what an import statement asks for: a module, or a name of one."""
+        """Return the subject of an import statement: a module, or a name of one."""
         target: Any = None if level else import_from_dialect(module or "")
         if target is None:
             target = self._import_neighbour(module, level, name)
@@ -123,7 +123,7 @@ class Program(Exports):
         return (name for name in names if "·" not in name)  # not those that only lowered code uses
 
     def exported_names(self) -> list[str]:
-        """Return what the program defined, which its importers see."""
+        """Return the definitions of the program, which its importers see."""
         return list(self)
 
     __dir__ = exported_names
@@ -156,7 +156,7 @@ def load_program(path: Path, loaded: dict[Path, Program | None], paths: Sequence
     if key in loaded:
         known = loaded[key]
         if known is None:
-            raise ImportError(f"{path.name} imports itself, through what it imports: {NOT_YET}")
+            raise ImportError(f"{path.name} imports itself, through another module: {NOT_YET}")
         return known
     loaded[key] = None
     program = Program(read_source(path), path.parent, loaded, paths)

@@ -10,7 +10,7 @@ from string import Formatter
 from typing import Any, ClassVar
 
 from tilewright.errors import FormatError, LayoutError
-from tilewright.mojo import Bool, DType, Error, Int, MojoValue, SIMDType, UInt8, UInt32, format_value
+from tilewright.mojo import Bool, DType, Error, Int, MojoValue, SIMDType, UInt8, format_value
 
 from ..collections import List
 from ..errors import payload
@@ -24,8 +24,8 @@ class Codepoint:
     """A character by its `number` in Unicode.
 
     >>> letter = Codepoint(97)
-    >>> print(letter, int(letter), letter.is_ascii_lower())
-    a 97 True
+    >>> print(letter, int(letter))
+    a 97
     """
 
     number: int
@@ -45,22 +45,6 @@ class Codepoint:
         if len(text) != 1:
             raise FormatError(f"ord takes a text of one character, got {text!r}")
         return Codepoint(ord(text))
-
-    def to_u32(self) -> MojoValue:
-        """Return the number as a UInt32.
-
-        >>> Codepoint(97).to_u32()
-        UInt32(97)
-        """
-        return UInt32(self.number)
-
-    def utf8_byte_length(self) -> int:
-        """Return the number of bytes in UTF-8.
-
-        >>> Codepoint.ord("é").utf8_byte_length()
-        2
-        """
-        return len(str(self).encode("utf-8", "surrogatepass"))
 
     def is_ascii(self) -> bool:
         """Return whether it is one of the 128 characters of ASCII.
@@ -86,22 +70,6 @@ class Codepoint:
         """
         return "A" <= str(self) <= "Z"
 
-    def is_ascii_lower(self) -> bool:
-        """Return whether it is one of a to z.
-
-        >>> Codepoint.ord("A").is_ascii_lower()
-        False
-        """
-        return "a" <= str(self) <= "z"
-
-    def is_ascii_printable(self) -> bool:
-        """Return whether it is a visible character of ASCII, or the space.
-
-        >>> Codepoint.ord("~").is_ascii_printable()
-        True
-        """
-        return " " <= str(self) <= "~"
-
     def is_ascii_whitespace(self) -> bool:
         """Return whether it is a space, a tabulator or the end of a line.
 
@@ -109,8 +77,6 @@ class Codepoint:
         True
         """
         return self.is_ascii() and str(self).isspace()
-
-    is_posix_space = is_python_space = is_ascii_whitespace
 
     def __int__(self) -> int:
         return self.number
@@ -126,7 +92,7 @@ ANSWER = "answer·of"
 
 
 class TextWriter:
-    """Collects text: what a struct's `write_to` writes to.
+    """Collects the text that a struct's `write_to` writes.
 
     >>> writer = TextWriter()
     >>> writer.write("n = ", 3)
@@ -302,7 +268,7 @@ def _return_self(member: object) -> Callable[..., Any]:
 
 
 def _takes(member: Any, count: int) -> bool:
-    """Return whether a method, with `self`, can be called with so many arguments."""
+    """Return whether a method, with `self`, can be called with `count` arguments."""
     if isinstance(member, Function):
         return any(overload.bind((None,) * count, {}) is not None for overload in member.overloads)
     code = member.__code__
@@ -340,7 +306,7 @@ def add_comparisons(cls: Any) -> None:
 
 
 def add_iteration(cls: Any) -> None:
-    """Make `__next__` end the loop where `__has_next__` says so."""
+    """Make `__next__` end the loop when `__has_next__` is false."""
     if "__has_next__" in cls.__dict__ and "__next__" in cls.__dict__:
         following, has_next = cls.__dict__["__next__"], cls.__dict__["__has_next__"]
 
@@ -400,7 +366,7 @@ class Text(str):
         >>> Text("ab").codepoints()
         (Codepoint(number=97), Codepoint(number=98))
         """
-        return tuple([Codepoint(ord(each)) for each in self])
+        return tuple([Codepoint(ord(character)) for character in self])
 
     def codepoint_slices(self) -> tuple[str, ...]:
         """Return the characters as texts.
@@ -469,7 +435,7 @@ class Text(str):
         >>> Text("a b").is_ascii_printable()
         True
         """
-        return all(" " <= each <= "~" for each in self)
+        return all(" " <= character <= "~" for character in self)
 
     def is_ascii_whitespace(self) -> bool:
         """Return whether there are only spaces, tabulators and ends of lines.
@@ -512,21 +478,6 @@ def write_text(value: Any, *parts: Any) -> MojoValue:
     return value
 
 
-def call_writing(function: Callable[..., Any], arguments: tuple[Any, ...], position: int) -> MojoValue:
-    """Return an argument after a function wrote to it: a text grows, others are written to.
-
-    >>> call_writing(lambda number, writer: writer.write(number), (3, "n = "), 1)
-    'n = 3'
-    """
-    writer = arguments[position]
-    if not isinstance(writer, str):
-        function(*arguments)
-        return writer
-    collected = TextWriter()
-    function(*arguments[:position], collected, *arguments[position + 1 :])
-    return writer + collected.text()
-
-
 def write_value(value: object, method: str, writer: object) -> MojoValue:
     """Return a variable after `value.write_to(variable)`: a text grows, others are written to.
 
@@ -542,7 +493,7 @@ def write_value(value: object, method: str, writer: object) -> MojoValue:
 
 
 class NumberMembers:
-    """What Mojo's numbers and texts can do and Python's cannot.
+    """Members of Mojo's numbers and texts that Python's do not have.
 
     >>> from tilewright.mojo import DType
     >>> NumberMembers(3).copy(), int(NumberMembers(3).cast[DType.int8]())
@@ -642,7 +593,7 @@ def _is_copy_constructor(member: Any) -> bool:
 
 
 def complete_struct(cls: Any, is_value: bool) -> Any:
-    """Return the struct with what its traits add; `is_value` says that it is copied implicitly.
+    """Return the struct with the members its traits add; `is_value` makes it copied implicitly.
 
     >>> complete_struct(declare_struct("Point", (), lambda: (), ("x",)), False).__fields__
     ('x',)
@@ -675,7 +626,7 @@ def all_traits(traits: Sequence[Any]) -> tuple[Any, ...]:
 
 
 class Trait:
-    """A trait: what it extends, a function that adds its default members to a struct, and what it requires.
+    """A trait: the traits it extends, a function that adds its default members to a struct, and required methods.
 
     >>> named = Trait("Named", lambda: (), lambda Self: None, ("name",))
     >>> named.conforms(3)
@@ -714,7 +665,7 @@ class Trait:
 
 
 class DefaultMembers:
-    """Stands for a struct while a trait adds members to it: those that the struct has stay as they are."""
+    """Stands for a struct while a trait adds members to it: the struct's own stay as they are."""
 
     def __init__(self, cls: object) -> None:
         object.__setattr__(self, "cls", cls)

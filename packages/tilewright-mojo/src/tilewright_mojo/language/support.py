@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What lowered programs call at run time, and failures in a Mojo programmer's words."""
+"""Functions that lowered programs call at run time, and failures in a Mojo programmer's words."""
 
 from __future__ import annotations
 
@@ -46,7 +46,6 @@ from .structs import (
     add_member,
     add_value,
     assign_fields,
-    call_writing,
     complete_struct,
     declare_struct,
     with_members,
@@ -206,9 +205,9 @@ def make_list(values: Iterable[Any]) -> MojoValue:
     entries = tuple(values)
     if len(entries) != 1:
         return List(*entries)
-    made = List()  # one list inside another would be taken for its elements
-    made.append(entries[0])
-    return made
+    result = List()  # one list inside another would be taken for its elements
+    result.append(entries[0])
+    return result
 
 
 def make_dict(values: dict[Any, Any]) -> MojoValue:
@@ -261,7 +260,6 @@ _NAMES: dict[str, Any] = {
     "assignable": assignable,
     "assign_fields": assign_fields,
     "call_back": call_back,
-    "call_writing": call_writing,
     "change_in_place": change_in_place,
     "check_options": check_options,
     "complete_struct": complete_struct,
@@ -309,7 +307,7 @@ TYPE_NAMES = {"int": "Int", "bool": "Bool", "float": "Float64", "str": "String",
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A place in a Mojo source that is being carried out: `column` counts from 1, `width` is that of the expression.
+    """A place in a Mojo source that is being carried out: `column` counts from 1, `width` is the expression's.
 
     Before Python 3.11 only the line is known, and `column` is 0.
 
@@ -374,7 +372,7 @@ def _make_call(code: CodeType, instruction: int, line_number: int) -> Call:
 
 
 class ProgramFailure(TilewrightError, RuntimeError):  # noqa: N818  (what happened)
-    """What a program asked for cannot be done; the message says where in its source, and `__cause__` has the details.
+    """A program asked for the impossible; the message has the place in its source, `__cause__` the details.
 
     >>> issubclass(ProgramFailure, TilewrightError)
     True
@@ -437,7 +435,7 @@ _CALLED = {"print_values": "print", "get_subscript": "[]", "set_subscript": "[]"
 
 
 def _explain_call(name: str, verb: str, rest: str) -> str:
-    """Return what is wrong with the arguments of a call, without the names of classes and arguments of ours.
+    """Return the problem with the arguments of a call, without names of our own classes and arguments.
 
     >>> _explain_call("_IntMeta.__call__", "got", "an unexpected keyword argument 'foo'")
     "Int has no argument 'foo'"

@@ -56,7 +56,7 @@ class Source:
 class MojoSourceError(FileFormatError):
     """A program that is not Mojo, or uses what tilewright does not run; it has not been started.
 
-    `file`, `line` and `column` (from 1) say where.
+    `file`, `line` and `column` (from 1) are its place.
 
     >>> from tilewright.mojo import run
     >>> try:

@@ -15,7 +15,7 @@ from .warp import larger, smaller
 
 
 class Ordering(Enum):
-    """How an atomic operation orders other accesses. Here threads run one after another: a label.
+    """The order of other accesses around an atomic operation. Here threads run one after another: a label.
 
     >>> Ordering.RELAXED.value
     2
@@ -71,7 +71,7 @@ class _AtomicMethod:
 
 
 def _compare_exchange(target: object, expected: Any, desired: object) -> bool:
-    """Replace the scalar by `desired` if it is what `expected` points to, else write what it is there."""
+    """Replace the scalar by `desired` if it equals the value at `expected`, else write it there."""
     is_pointer = isinstance(expected, Pointer)
     wanted = expected[0] if is_pointer else expected
     old = _update(target, lambda value: desired if value == wanted else value)
@@ -122,7 +122,7 @@ class Atomic:
 
     @property
     def value(self) -> MojoValue:
-        """Return the number.
+        """The number.
 
         >>> Atomic["int32"](3).value
         Int32(3)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mojo's module `std.gpu.host`: what a host program does with a device: buffers, copies and launches.
+"""Mojo's module `std.gpu.host`: buffers, copies and launches on a device.
 
 Only copies and kernels can access the memory of a device. The device is a real one, through OpenCL or CUDA, or by
 default the SIMT machine over memory of the host with the same rules, so that the same program runs anywhere.
@@ -43,9 +43,9 @@ class Dim(KernelDim):
         return super().__new__(cls, *[int(as_integer(extent, "an extent")) for extent in extents])
 
     def __str__(self) -> str:
-        given = [f"x={self.x}", f"y={self.y}", f"z={self.z}"]
+        extents = [f"x={self.x}", f"y={self.y}", f"z={self.z}"]
         count = 3 if self.z != 1 else 2 if self.y != 1 else 1
-        return f"({', '.join(given[:count])})"
+        return f"({', '.join(extents[:count])})"
 
 
 class DeviceAttribute(Enum):
@@ -56,29 +56,18 @@ class DeviceAttribute(Enum):
     """
 
     MAX_THREADS_PER_BLOCK = 1024
-    MAX_BLOCK_DIM_X = 1024 + 0j  # numbers of their own, so that equal values stay different attributes
-    MAX_BLOCK_DIM_Y = 1024 + 1j
-    MAX_BLOCK_DIM_Z = 64
-    MAX_GRID_DIM_X = 2**31 - 1
-    MAX_GRID_DIM_Y = 65535
-    MAX_GRID_DIM_Z = 65535 + 1j
     MAX_SHARED_MEMORY_PER_BLOCK = 48 << 10
-    MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 227 << 10
     MAX_SHARED_MEMORY_PER_MULTIPROCESSOR = 228 << 10
     WARP_SIZE = 32
-    MAX_REGISTERS_PER_BLOCK = 65536
-    MAX_REGISTERS_PER_MULTIPROCESSOR = 65536 + 1j
     MULTIPROCESSOR_COUNT = 132
     MAX_THREADS_PER_MULTIPROCESSOR = 2048
-    MAX_BLOCKS_PER_MULTIPROCESSOR = 32 + 1j
     COMPUTE_CAPABILITY_MAJOR = 9
     COMPUTE_CAPABILITY_MINOR = 0
-    CLOCK_RATE = 1_980_000
 
 
 @dataclass(frozen=True, slots=True)
 class GPUInfo:
-    """What is known of the device at compile time.
+    """The properties of the device at compile time.
 
     >>> machine = GPUInfo()
     >>> machine.warp_size
@@ -93,11 +82,8 @@ class GPUInfo:
     version: str = "sm_90"
     sm_count: int = 132
     warp_size: int = 32
-    threads_per_sm: int = 2048
     threads_per_multiprocessor: int = 2048
-    max_thread_block_size: int = 1024
     shared_memory_per_multiprocessor: int = 228 << 10
-    max_registers_per_block: int = 65536
 
 
 _MAX_SHOWN = 1000  # elements of a buffer that are printed; of more, the first and the last three
@@ -270,7 +256,7 @@ class HostBuffer(_Buffer):
 
 
 def _numbers_text(buffer: HostBuffer) -> str:
-    """Return the scalars as Mojo prints those of a buffer."""
+    """Return the scalars as Mojo prints a buffer."""
     count = len(buffer)
     if count <= _MAX_SHOWN:
         return f"[{', '.join(map(format_value, buffer))}]" if count else "[]"
@@ -303,9 +289,6 @@ def launch_calls(calls: Sequence[tuple[Callable[..., Any], Any]], name: str) -> 
     if calls:
         threads = min(_BLOCK, len(calls))
         launch(_visit, calls, grid=-(-len(calls) // threads), block=threads, name=name, check="lenient")
-
-
-_TOTAL_MEMORY = 80 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -470,7 +453,7 @@ class DeviceContext:
             )
         launch(
             kernel,
-            *[_in_kernel(value) for value in rest],
+            *[value.unsafe_ptr() if isinstance(value, _Buffer) else value for value in rest],
             grid=tuple(grid_dim) if isinstance(grid_dim, (tuple, list)) else grid_dim,
             block=tuple(block_dim) if isinstance(block_dim, (tuple, list)) else block_dim,
             cluster=1 if cluster_dim is None else cluster_dim,
@@ -532,34 +515,13 @@ class DeviceContext:
         """
         return True
 
-    def get_api_version(self) -> int:
-        """Return the version of the programming interface.
-
-        >>> DeviceContext().get_api_version()
-        12040
-        """
-        return 12040
-
     def get_attribute(self, attribute: DeviceAttribute) -> int:
         """Return a property of the device.
 
         >>> DeviceContext().get_attribute(DeviceAttribute.WARP_SIZE)
         32
         """
-        return int(complex(attribute.value).real)
-
-    def get_memory_info(self) -> tuple[int, int]:
-        """Return (free, total) bytes of memory, those of an NVIDIA H100.
-
-        >>> DeviceContext().get_memory_info()[1] >> 30
-        80
-        """
-        return _TOTAL_MEMORY, _TOTAL_MEMORY
-
-
-def _in_kernel(value: object) -> Any:
-    """Return an argument as a kernel sees it: buffers are pointers."""
-    return value.unsafe_ptr() if isinstance(value, (DeviceBuffer, HostBuffer)) else value
+        return int(attribute.value)
 
 
 def _memory(buffer: Any, other: Any) -> Any:

@@ -132,14 +132,3 @@ def tile(parameters: tuple[Any, ...], *arguments: Any, **named: Any) -> None:
         while start + int(size) <= end:
             _call(function, (int(size),), start)
             start += int(size)
-
-
-@brackets
-def unswitch(parameters: tuple[Any, ...], *conditions: Any, **named: Any) -> None:
-    """`unswitch[function](condition)`: calls `function[condition]()`.
-
-    >>> unswitch[brackets(lambda parameters: print(parameters))](True)
-    (True,)
-    """
-    function, _values, rest = _split(parameters, conditions, (), named)
-    _call(function, tuple(rest))

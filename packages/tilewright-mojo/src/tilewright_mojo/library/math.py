@@ -43,10 +43,6 @@ def _function(name: str, numbers: Callable[[float], float], arrays: Callable[[An
     return function
 
 
-def _erf_array(values: object) -> Any:
-    return np.vectorize(math.erf)(values)
-
-
 sqrt = _function("sqrt", lambda x: math.sqrt(x) if x >= 0 else math.nan, np.sqrt)
 rsqrt = _function("rsqrt", lambda x: 1 / math.sqrt(x) if x > 0 else math.inf, lambda values: 1 / np.sqrt(values))
 exp, exp2 = _function("exp", math.exp, np.exp), _function("exp2", lambda x: 2.0**x, np.exp2)
@@ -60,10 +56,7 @@ atan, tanh = _function("atan", math.atan, np.arctan), _function("tanh", math.tan
 sinh, cosh = _function("sinh", math.sinh, np.sinh), _function("cosh", math.cosh, np.cosh)
 asinh, acosh = _function("asinh", math.asinh, np.arcsinh), _function("acosh", math.acosh, np.arccosh)
 atanh = _function("atanh", math.atanh, np.arctanh)
-cbrt = _function("cbrt", lambda x: float(np.cbrt(x)), np.cbrt)
-erf, erfc = _function("erf", math.erf, _erf_array), _function("erfc", math.erfc, np.vectorize(math.erfc))
-gamma = _function("gamma", math.gamma, np.vectorize(math.gamma))
-lgamma = _function("lgamma", math.lgamma, np.vectorize(math.lgamma))
+erf, erfc = _function("erf", math.erf, np.vectorize(math.erf)), _function("erfc", math.erfc, np.vectorize(math.erfc))
 
 
 def recip(x: Any) -> MojoValue:
@@ -210,17 +203,8 @@ def remainder(x: object, y: object) -> MojoValue:
 def _apply_two(numbers: Any, arrays: Any, x: Any, y: Any) -> Any:
     if isinstance(x, SIMD):
         other = np.asarray(operand_of(x, y))
-        return map_numbers(lambda each: numbers(each, float(other)), lambda values: arrays(values, other), x)
+        return map_numbers(lambda value: numbers(value, float(other)), lambda values: arrays(values, other), x)
     return numbers(float(x), float(y))
-
-
-def atan2(y: object, x: object) -> MojoValue:
-    """Return the angle of the point (x, y).
-
-    >>> atan2(0.0, 1.0)
-    0.0
-    """
-    return _apply_two(math.atan2, np.arctan2, y, x)
 
 
 def _check(numbers: Callable[[float], bool], arrays: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -290,15 +274,6 @@ def lcm(*values: Any) -> int:
     12
     """
     return math.lcm(*[int(as_integer(value, "an integer")) for value in values])
-
-
-def factorial(n: object) -> int:
-    """Return n!.
-
-    >>> factorial(5)
-    120
-    """
-    return math.factorial(int(as_integer(n, "an integer")))
 
 
 @brackets

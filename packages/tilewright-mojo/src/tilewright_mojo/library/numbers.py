@@ -62,8 +62,6 @@ log2_floor = _function("log2_floor", lambda bits, _: bits.bit_length() - 1)
 log2_ceil = _function("log2_ceil", lambda bits, _: (bits - 1).bit_length() if bits > 1 else 0)
 next_power_of_two = _function("next_power_of_two", lambda bits, _: 1 << (bits - 1).bit_length() if bits > 1 else 1)
 prev_power_of_two = _function("prev_power_of_two", lambda bits, _: 1 << (bits.bit_length() - 1) if bits else 0)
-bit_reverse = _function("bit_reverse", lambda bits, width: int(f"{bits:0{width}b}"[::-1], 2))
-byte_swap = _function("byte_swap", lambda bits, width: int.from_bytes(bits.to_bytes(width // 8, "little"), "big"))
 
 
 def is_power_of_two(value: Any) -> bool:
@@ -81,7 +79,7 @@ _generators = [Random(0)]  # the one in use
 
 @contextmanager
 def own_generator() -> Iterator[None]:
-    """Give what runs inside a `with` block a generator of its own, as every process of Mojo has one.
+    """Give the code inside a `with` block a generator of its own, as every process of Mojo has one.
 
     >>> with own_generator():
     ...     seed(7)
@@ -143,7 +141,7 @@ def randn_float64(mean: Any = 0, standard_deviation: Any = 1) -> MojoValue:
 
 
 def _fill(target: Any, arguments: tuple[Any, ...], draw: Callable[..., Any]) -> None:
-    """Write what `draw` returns for the arguments to each element of a span, or to so many at a pointer."""
+    """Write what `draw` returns for the arguments to each element of a span, or of memory at a pointer."""
     if isinstance(target, Pointer):
         target, arguments = Span(ptr=target, length=arguments[0]), arguments[1:]
     for k in range(len(target)):

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mojo's modules `std.memory`, `std.os`, `std.testing`, `std.itertools` and `std.benchmark`."""
+"""Mojo's modules `std.memory`, `std.os`, `std.testing` and `std.benchmark`."""
 
 from __future__ import annotations
 
 import math
 import os as _os
-from collections.abc import Iterable, Iterator
-from itertools import dropwhile, islice, takewhile
 from time import perf_counter
 from typing import Any
 
@@ -48,10 +46,6 @@ def stack_allocation(parameters: tuple[Any, ...], **named: Any) -> Pointer:
 unsafe_stack_allocation = stack_allocation
 
 
-def _count_bytes(pointer: Pointer, count: object) -> int:
-    return int(as_integer(count, "the number of elements"))
-
-
 def memset(ptr: Pointer, value: Any, count: object) -> None:
     """Write `value` to every byte of `count` elements.
 
@@ -61,9 +55,8 @@ def memset(ptr: Pointer, value: Any, count: object) -> None:
     >>> pointer[1]
     UInt8(7)
     """
-    size = _count_bytes(ptr, count)
     number = np.full(ptr.dtype.itemsize, int(value) & 255, np.uint8).view(ptr.dtype.dtype)[0]
-    for k in range(size):
+    for k in range(int(as_integer(count, "the number of elements"))):
         ptr[k] = number.item()
 
 
@@ -85,22 +78,9 @@ def memcpy(dest: Pointer | None = None, src: Pointer | None = None, count: objec
     """
     if dest is None or src is None:
         raise LayoutError("memcpy takes a destination, a source and a count")
-    values = [src[k] for k in range(_count_bytes(src, count))]
+    values = [src[k] for k in range(int(as_integer(count, "the number of elements")))]
     for k, value in enumerate(values):
         dest[k] = value
-
-
-def memcmp(s1: Pointer, s2: Pointer, count: object) -> int:
-    """Return 0 if `count` elements are equal, else -1 or 1 by the first ones that differ.
-
-    >>> from tilewright.mojo.memory import alloc
-    >>> memcmp(alloc["int8"](2), alloc["int8"](2), 2)
-    0
-    """
-    for k in range(_count_bytes(s1, count)):
-        if s1[k] != s2[k]:
-            return -1 if s1[k] < s2[k] else 1
-    return 0
 
 
 unsafe_memset, unsafe_memset_zero, unsafe_memcpy = memset, memset_zero, memcpy
@@ -179,9 +159,6 @@ def assert_equal(lhs: object, rhs: object, msg: object = "", **_: Any) -> None:
         _fail(f"`left == right` comparison failed: left: {format_value(lhs)} right: {format_value(rhs)}", msg)
 
 
-assert_equal_pyobj = assert_equal
-
-
 def assert_not_equal(lhs: object, rhs: object, msg: object = "", **_: Any) -> None:
     """Raise if two values are equal.
 
@@ -215,24 +192,6 @@ def assert_almost_equal(
             f" {difference if math.isfinite(difference) else format_value(difference)}",
             msg,
         )
-
-
-def assert_is(lhs: object, rhs: object, msg: object = "", **_: Any) -> None:
-    """Raise unless two values are the same object.
-
-    >>> assert_is(None, None)
-    """
-    if lhs is not rhs:
-        _fail(f"`left is right` identification failed: left: {lhs} right: {rhs}", msg)
-
-
-def assert_is_not(lhs: object, rhs: object, msg: object = "", **_: Any) -> None:
-    """Raise if two values are the same object.
-
-    >>> assert_is_not(3, None)
-    """
-    if lhs is rhs:
-        _fail(f"`left is not right` identification failed: left: {lhs} right: {rhs}", msg)
 
 
 class assert_raises:  # noqa: N801  (Mojo's name)
@@ -333,29 +292,8 @@ def _name_of(function: object) -> str:
     return str(getattr(function, "__name__", function))
 
 
-drop_while, take_while = dropwhile, takewhile
-
-
-def take(values: Iterable[Any], count: int) -> Iterator[Any]:
-    """Return the first `count` values.
-
-    >>> list(take([1, 2, 3], 2))
-    [1, 2]
-    """
-    return islice(values, int(count))
-
-
-def drop(values: Iterable[Any], count: int) -> Iterator[Any]:
-    """Return the values after the first `count`.
-
-    >>> list(drop([1, 2, 3], 2))
-    [3]
-    """
-    return islice(values, int(count), None)
-
-
 def keep(*_: Any) -> None:
-    """Do nothing: nobody optimises a value away here.
+    """Do nothing: no value is optimised away here.
 
     >>> keep(3)
     """
@@ -420,7 +358,7 @@ class _Settings:
 
 
 class BenchConfig(_Settings):
-    """How often and how long to measure; no effect here.
+    """The number and the length of measurements; no effect here.
 
     >>> BenchConfig(max_iters=10).max_iters
     10
@@ -436,7 +374,7 @@ class BenchId(_Settings):
 
 
 class ThroughputMeasure(_Settings):
-    """How much work a run does.
+    """The amount of work in a run.
 
     >>> ThroughputMeasure("elements", 10).values
     ('elements', 10)
@@ -444,7 +382,7 @@ class ThroughputMeasure(_Settings):
 
 
 class BenchMetric:
-    """What is counted: elements, bytes or floating point operations.
+    """A quantity to count: elements, bytes or floating point operations.
 
     >>> BenchMetric.bytes
     'bytes'
@@ -454,7 +392,7 @@ class BenchMetric:
 
 
 class Bencher:
-    """Runs what is measured, once.
+    """Runs a measured function once.
 
     >>> Bencher().iter[lambda: print("ran")]()
     ran
@@ -512,7 +450,7 @@ class Bench:
     bench_with_input = bench_function
 
     def dump_report(self, *_: Any) -> None:
-        """Print what was measured.
+        """Print the measurements.
 
         >>> Bench().dump_report()
         """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mojo's package `std.gpu`: what the threads of a kernel are, and what they do together."""
+"""Mojo's package `std.gpu`: the indices of a kernel's threads, and operations they share."""
 
 from __future__ import annotations
 
@@ -24,22 +24,6 @@ WARPGROUP_SIZE = 128
 MAX_THREADS_PER_BLOCK_METADATA = "nvvm.maxntid"
 
 
-class Scope(Enum):
-    """Who sees a memory operation.
-
-    >>> Scope.BLOCK.value
-    3
-    """
-
-    NONE = 0
-    THREAD = 1
-    WARP = 2
-    BLOCK = 3
-    CLUSTER = 4
-    GPU = 5
-    SYSTEM = 6
-
-
 threadfence: Any = brackets(lambda parameters, *arguments, **named: fence())
 
 
@@ -49,39 +33,8 @@ def ldg(parameters: tuple[Any, ...], pointer: Any, **named: Any) -> MojoValue:
     return pointer.load(0)
 
 
-class CacheOperation(Enum):
-    """How a load uses the caches: a hint.
-
-    >>> CacheOperation.ALWAYS.value
-    0
-    """
-
-    ALWAYS = 0
-    GLOBAL = 1
-    STREAMING = 2
-    LAST_USE = 3
-    VOLATILE = 4
-    WRITE_BACK = 5
-    WRITE_THROUGH = 6
-    WORKGROUP = 7
-
-
-class CacheEviction(Enum):
-    """What stays in a cache: a hint.
-
-    >>> CacheEviction.EVICT_NORMAL.value
-    0
-    """
-
-    EVICT_NORMAL = 0
-    EVICT_FIRST = 1
-    EVICT_LAST = 2
-    EVICT_UNCHANGED = 3
-    NO_ALLOCATE = 4
-
-
 class Fill(Enum):
-    """What a copy writes where its source is not valid.
+    """The value that a copy writes where its source is not valid.
 
     >>> Fill.ZERO.value
     1
@@ -120,7 +73,7 @@ def async_copy_commit_group() -> None:
 
 
 def async_copy_wait_all() -> None:
-    """Wait for the asynchronous copies of the thread; other threads need a barrier to see what it has copied.
+    """Wait for the asynchronous copies of the thread; other threads see its copies after a barrier.
 
     >>> async_copy_wait_all()
     """
@@ -149,7 +102,7 @@ def block_rank_in_cluster() -> int:
 
 
 def cluster_arrive() -> None:
-    """Say that the thread has come; here only `cluster_wait()` counts, which has to follow.
+    """Mark the arrival of the thread; here only `cluster_wait()` counts, which has to follow.
 
     >>> from tilewright_mojo.simt import launch
     >>> launch(lambda: cluster_arrive(), grid=2, block=1, cluster=2).clean
@@ -204,18 +157,6 @@ def _cluster_index(machine: RunningMachine) -> Dim:
 cluster_idx = ThreadValue("cluster_idx", _cluster_index)
 cluster_dim = ThreadValue("cluster_dim", lambda machine: Dim(*machine.plan.cluster))
 block_id_in_cluster = ThreadValue("block_id_in_cluster", _in_cluster)
-
-
-def sm_id() -> int:
-    """Return the number of the multiprocessor: 0, since blocks run one after another.
-
-    >>> from tilewright_mojo.simt import launch
-    >>> launch(lambda: print(sm_id()), grid=1, block=1).clean
-    0
-    True
-    """
-    current_machine("sm_id()")
-    return 0
 
 
 @suspends
@@ -292,30 +233,3 @@ def mbarrier_test_wait(shared_mem: object, state: object) -> MojoValue:
     phase = memory_barrier.phases.get(machine.thread.index, memory_barrier.phase)
     is_for_all = memory_barrier.expected == len(machine.threads)
     return machine.suspend("poll", "mbarrier_test_wait", lambda: memory_barrier.phase > phase, is_for_all)
-
-
-@suspends
-def mbarrier_try_wait_parity_shared(shared_mem: object, phase: object, ticks: object = 0) -> MojoValue:
-    """Wait until the phase of this parity is complete.
-
-    >>> mbarrier_try_wait_parity_shared.__name__
-    'mbarrier_try_wait_parity_shared'
-    """
-    machine = current_machine("mbarrier_try_wait_parity_shared()")
-    memory_barrier = _barrier_at(machine, shared_mem)
-    parity = int(as_integer(phase, "a phase")) % 2
-    is_for_all = memory_barrier.expected == len(machine.threads)
-    return machine.suspend(
-        "poll", "mbarrier_try_wait_parity_shared", lambda: memory_barrier.phase % 2 != parity, is_for_all
-    )
-
-
-@brackets
-def named_barrier(parameters: tuple[Any, ...], *_: Any, num_threads: Any = None, **__: Any) -> MojoValue:
-    """`named_barrier[threads, id]()`: a barrier of all threads of the block; one for some of them is refused."""
-    machine, threads = current_machine("named_barrier()"), (*parameters, num_threads)[0]
-    if threads is not None and int(threads) != len(machine.threads):
-        raise LayoutError(
-            f"named_barrier for {threads} of {len(machine.threads)} threads is not supported; use barrier()"
-        )
-    return machine.suspend("barrier", "named_barrier", None, None)

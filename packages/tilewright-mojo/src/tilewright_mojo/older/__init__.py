@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Mojo's package `layout` had before `TileTensor` and still has: `LayoutTensor` and its layouts."""
+"""The older part of Mojo's package `layout`, from before `TileTensor`: `LayoutTensor` and its layouts."""
 
 from typing import TYPE_CHECKING
 

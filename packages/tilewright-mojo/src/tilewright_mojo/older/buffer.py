@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mojo's module `buffer`, which is gone since 26.3: `NDBuffer`, memory with a shape, and the dimensions of one."""
+"""Mojo's module `buffer`, removed in 26.3: `NDBuffer`, memory with a shape, and the dimensions of one."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class NDBuffer:
 
     @property
     def array(self) -> NDArray[Any]:
-        """Return the memory as a flat array.
+        """The memory as a flat array.
 
         >>> NDBuffer["uint8", 1](bytearray(2), (2,)).array.tolist()
         [0, 0]

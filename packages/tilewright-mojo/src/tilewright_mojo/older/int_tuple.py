@@ -50,15 +50,6 @@ def is_tuple(t: object) -> bool:
     return not is_int(t)
 
 
-def is_flat(t: object) -> bool:
-    """Return whether no entry is a tuple.
-
-    >>> is_flat(IntTuple(2, 3)), is_flat(IntTuple(2, IntTuple(3, 4)))
-    (True, False)
-    """
-    return not any(isinstance(part, tuple) for part in as_tuple(as_int_tree(t)))
-
-
 def flatten(t: object) -> IntTuple:
     """Return all integers without nesting.
 
@@ -189,23 +180,6 @@ def tuple_max(t: object) -> int:
     7
     """
     return int(max(leaves(as_int_tree(t))))
-
-
-def tuple_min(a: object, b: object) -> IntTuple:
-    """Return the smaller of two integers, at every place.
-
-    >>> print(tuple_min(IntTuple(1, 5), IntTuple(4, 2)))
-    (1, 2)
-    """
-    _require_congruent(a, b, "tuple_min")
-    pairs = zip(leaves(as_int_tree(a)), leaves(as_int_tree(b)), strict=True)
-    smaller = [UNKNOWN_VALUE if UNKNOWN_VALUE in (x, y) else min(x, y) for x, y in pairs]
-    return of_tree(nest_like(as_int_tree(a), iter(smaller)))
-
-
-def _require_congruent(a: object, b: object, caller: str) -> None:
-    if not congruent(a, b):
-        raise LayoutError(f"{caller} needs tuples of the same nesting, got {a} and {b}")
 
 
 @brackets
@@ -388,7 +362,7 @@ def _argsort(keys: list[int]) -> list[int]:
 
 
 def _spread(shape: Any, order: Any) -> list[int]:
-    """Return the order of every integer of a shape; one order for a nested entry is that of all its integers."""
+    """Return the order of every integer of a shape; one order for a nested entry holds for all its integers."""
     if isinstance(order, tuple):
         if not isinstance(shape, tuple) or len(shape) != len(order):
             raise LayoutError(f"the order {format_tree(order)} does not fit the shape {format_tree(shape)}")

@@ -161,7 +161,7 @@ class Layout:
         """
         return idx2crd(idx, self.shape, self.stride)
 
-    # What is known.
+    # Known and unknown integers.
 
     def all_dims_known(self) -> bool:
         """Return whether every extent and stride is known.
@@ -178,19 +178,6 @@ class Layout:
         False
         """
         return self.shape.all_known()
-
-    @brackets
-    def make_shape_unknown(self, parameters: tuple[Any, ...], *, axis: object = UNKNOWN_VALUE) -> Layout:
-        """Return the layout with the extents of a mode unknown, `make_shape_unknown[axis]()`, or all of them.
-
-        >>> print(Layout.row_major(4, 8).make_shape_unknown[0]())
-        ((-1, 8):(8, 1))
-        """
-        (mode,) = parameters or (axis,)
-        parts = [
-            fill_like(part, UNKNOWN_VALUE) if mode in (UNKNOWN_VALUE, k) else part for k, part in enumerate(self.shape)
-        ]
-        return Layout(of_tree(tuple([as_int_tree(part) for part in parts])), self.stride)
 
     # Other forms.
 
@@ -226,7 +213,7 @@ class Layout:
 
     @property
     def native(self) -> NativeLayout:
-        """Return the layout of the library; raise if something is unknown.
+        """The layout of the library; raise if something is unknown.
 
         >>> Layout.row_major(4, 8).native
         Layout((4, 8), (8, 1))
@@ -289,7 +276,7 @@ def _as_known(leaf: Any) -> int:
 
 
 def to_native(layout: Any, shape: object = None, stride: object = None) -> NativeLayout:
-    """Return a layout for a tensor: known numbers as they are, the others those of `shape` and `stride` at run time.
+    """Return a layout for a tensor: known numbers as they are, the others from `shape` and `stride` at run time.
 
     >>> to_native(Layout.row_major(UNKNOWN_VALUE, 8), (4, 8), (8, 1))
     Layout((Idx(4), 8), (8, 1))
@@ -404,18 +391,6 @@ def format_grid(layout: Any) -> str:
     return format(layout, "table")
 
 
-def format_layout(layout: object, writer: object = None, **_: Any) -> str:
-    """Write the table of a layout to `writer`, and return it.
-
-    >>> len(format_layout(Layout.col_major(2, 2)).splitlines())
-    6
-    """
-    text = format_grid(layout)
-    if hasattr(writer, "write"):
-        writer.write(text)
-    return text
-
-
 def print_layout(layout: object) -> None:
     """Print a layout, and its indices as a table.
 
@@ -526,7 +501,7 @@ def logical_divide(layout_a: Layout, layout_b: object) -> Layout:
 
 
 def logical_product(layout_a: Layout, layout_b: Any) -> Layout:
-    """Return the layout (block, copies): `layout_a`, repeated as `layout_b` says.
+    """Return the layout (block, copies): `layout_a`, repeated by `layout_b`.
 
     >>> print(logical_product(Layout(IntTuple(2, 2), IntTuple(4, 1)), Layout(6, 1)))
     (((2, 2), (2, 3)):((4, 1), (2, 8)))

@@ -81,7 +81,7 @@ class LayoutTensorIter(metaclass=ParametrizedMeta):
 
     @property
     def dtype(self) -> DType:
-        """Return the number type.
+        """The number type.
 
         >>> from tilewright.mojo.layout import Layout
         >>> from tilewright.mojo import Span
@@ -134,10 +134,10 @@ class LayoutTensorIter(metaclass=ParametrizedMeta):
         return self._copy()
 
     def _copy(self, **changes: Any) -> LayoutTensorIter:
-        made = object.__new__(type(self))
-        made.__dict__.update(self.__dict__)
-        made.__dict__.update(changes)
-        return made
+        result = object.__new__(type(self))
+        result.__dict__.update(self.__dict__)
+        result.__dict__.update(changes)
+        return result
 
     def __iter__(self) -> Iterator[Any]:
         current = self._copy()
@@ -195,7 +195,7 @@ class TileIterator(LayoutTensorIter):
 
     @property
     def offset(self) -> int:  # type: ignore[override]
-        """Return how many scalars the current tile is after the first one.
+        """The distance of the current tile from the first one, in scalars.
 
         >>> from tilewright.mojo.layout import Layout
         >>> t = LayoutTensor(list(range(12)), Layout.row_major(3, 4))
@@ -231,7 +231,7 @@ class TileIterator(LayoutTensorIter):
 
     @property
     def layout(self) -> Any:
-        """Return the layout of a tile.
+        """The layout of a tile.
 
         >>> from tilewright.mojo.layout import Layout
         >>> t = LayoutTensor(list(range(12)), Layout.row_major(3, 4))
@@ -242,7 +242,7 @@ class TileIterator(LayoutTensorIter):
 
     @property
     def runtime_layout(self) -> RuntimeLayout:
-        """Return the layout of the current tile, with the extents of its valid part.
+        """The layout of the current tile, with the extents of its valid part.
 
         >>> from tilewright.mojo.layout import Layout
         >>> t = LayoutTensor(list(range(12)), Layout.row_major(3, 4))

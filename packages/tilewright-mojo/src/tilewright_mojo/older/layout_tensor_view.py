@@ -39,7 +39,7 @@ from .runtime_layout import RuntimeLayout, RuntimeLayoutType, clipped_layout
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LayoutTensorType:
-    """The type of a tensor, with None for what it leaves open. It makes tensors, and `isinstance` checks them.
+    """The type of a tensor, with None for open parameters. It makes tensors, and `isinstance` checks them.
 
     >>> from tilewright.mojo.layout import LayoutTensor
     >>> kind = LayoutTensor["float32", Layout.row_major(2, 3)]
@@ -85,7 +85,7 @@ class LayoutTensorType:
         )
 
     def with_parameters(self, *parameters: Any, **named: Any) -> LayoutTensorType:
-        """Return the type with what it leaves open filled in."""
+        """Return the type with its open parameters filled in."""
         return LayoutTensorType.of_parameters(self.kind, *parameters, **named)
 
     # It makes tensors.
@@ -132,44 +132,44 @@ class LayoutTensorType:
         kind = replace(self, origin=None)
         return tensor_on_stack(self.dtype, count, space or AddressSpace.GENERIC, kind, kind)
 
-    # What is known at compile time.
+    # Facts at compile time.
 
     @property
     def rank(self) -> int:
-        """Return the number of modes."""
+        """The number of modes."""
         return _legacy(self.layout).rank()
 
     @property
     def element_size(self) -> int:
-        """Return the number of scalars of an element."""
+        """The number of scalars of an element."""
         return 1 if self.element_layout is None else product(_legacy(self.element_layout).shape)
 
     @property
     def element_type(self) -> SIMDType | None:
-        """Return the type of an element."""
+        """The type of an element."""
         return None if self.dtype is None else SIMDType(self.dtype, self.element_size)
 
     ElementType = element_type
 
     @property
     def shape(self) -> ModeNumbers:
-        """Return the extents that are known, to be called: `T.shape[0]()`."""
+        """The extents that are known, to be called: `T.shape[0]()`."""
         return ModeNumbers([StaticCount(product(part)) for part in _legacy(self.layout).shape])
 
     @property
     def stride(self) -> ModeNumbers:
-        """Return the strides that are known, to be called: `T.stride[0]()`."""
+        """The strides that are known, to be called: `T.stride[0]()`."""
         strides = _legacy(self.layout).stride
         return ModeNumbers([StaticCount((part if part.is_value() else part[0]).value()) for part in strides])
 
     @property
     def RuntimeLayoutType(self) -> RuntimeLayoutType:  # noqa: N802  (Mojo's name)
-        """Return the type of the layout at run time."""
+        """The type of the layout at run time."""
         return RuntimeLayoutType(_legacy(self.layout))
 
     @property
     def device_type(self) -> LayoutTensorType:
-        """Return the type in a kernel: the same."""
+        """The type in a kernel: the same."""
         return self
 
     def __instancecheck__(self, value: Any) -> bool:
@@ -227,7 +227,7 @@ def format_valid(tensor: Any) -> str:
 
 
 class StaticCount(int):
-    """An extent or stride of a mode; called, what is known of it at compile time: `tensor.shape[0]()`.
+    """An extent or stride of a mode; a call gives its compile-time value: `tensor.shape[0]()`.
 
     >>> StaticCount(4)(), StaticCount(4).known
     (4, 4)
@@ -236,9 +236,9 @@ class StaticCount(int):
     known: int
 
     def __new__(cls, value: int, known: int | None = None) -> StaticCount:
-        made = super().__new__(cls, value)
-        made.known = int(value) if known is None else known
-        return made
+        result = super().__new__(cls, value)
+        result.known = int(value) if known is None else known
+        return result
 
     def __call__(self) -> int:
         return self.known
@@ -292,7 +292,7 @@ class LayoutTensor(TileTensor):
     """
 
     __slots__ = ("_masked",)
-    _masked: bool  # whether its type says so; unset is the same as not
+    _masked: bool  # by its type; unset is the same as not
     __bracketed__ = ("dtype", "layout", "origin")
     tiles_logically = True
     TileType = DistributeType = SplitElementType = SliceType = SliceType1D = SliceType2D = _DerivedType()
@@ -330,7 +330,7 @@ class LayoutTensor(TileTensor):
 
     @property
     def layout(self) -> Layout:
-        """Return what is known of the layout at compile time.
+        """The layout as it is known at compile time.
 
         >>> print(LayoutTensor([1, 2], Layout(2)).layout)
         ((2):(1))
@@ -340,7 +340,7 @@ class LayoutTensor(TileTensor):
 
     @property
     def element_layout(self) -> Layout:
-        """Return the layout of the scalars within an element.
+        """The layout of the scalars within an element.
 
         >>> print(LayoutTensor([1, 2, 3, 4], Layout.row_major(2, 2)).vectorize[1, 2]().element_layout)
         ((1, 2):(0, 1))
@@ -351,7 +351,7 @@ class LayoutTensor(TileTensor):
 
     @property
     def runtime_layout(self) -> RuntimeLayout:
-        """Return the layout at run time, with the extents of the valid part.
+        """The layout at run time, with the extents of the valid part.
 
         >>> print(LayoutTensor(list(range(12)), Layout.row_major(3, 4)).tile[2, 2](1, 0).runtime_layout)
         ((1, 2):(4, 1))
@@ -366,7 +366,7 @@ class LayoutTensor(TileTensor):
 
     @property
     def runtime_element_layout(self) -> RuntimeLayout:
-        """Return the layout of the scalars within an element.
+        """The layout of the scalars within an element.
 
         >>> print(LayoutTensor([1, 2], Layout(2)).runtime_element_layout)
         (1:1)
@@ -379,7 +379,7 @@ class LayoutTensor(TileTensor):
 
     @property
     def masked(self) -> bool:
-        """Return whether accesses are checked, since part of the full shape may be masked off.
+        """Whether accesses are checked, since part of the full shape may be masked off.
 
         It is known of the type: of all tiles whose sizes do not divide the extents, or whose extents are not known.
 
@@ -394,7 +394,7 @@ class LayoutTensor(TileTensor):
 
     @property
     def element_type(self) -> SIMDType:
-        """Return the type of an element.
+        """The type of an element.
 
         >>> LayoutTensor([1, 2], Layout(2)).element_type
         SIMD[DType.int64, 1]
@@ -403,7 +403,7 @@ class LayoutTensor(TileTensor):
 
     @property
     def shape(self) -> ModeNumbers:
-        """Return the extent of each mode; called, what is known of it at compile time: `t.shape[0]()`.
+        """The extent of each mode; a call gives its compile-time value: `t.shape[0]()`.
 
         >>> LayoutTensor([1, 2], Layout(2)).shape[0]()
         2
@@ -412,7 +412,7 @@ class LayoutTensor(TileTensor):
 
     @property
     def stride(self) -> ModeNumbers:
-        """Return the stride of each mode: `t.stride[0]()`, `t.stride(0)`; of a nested mode, that of its first leaf.
+        """The stride of each mode: `t.stride[0]()`, `t.stride(0)`; for a nested mode, the stride of its first leaf.
 
         >>> LayoutTensor(list(range(12)), Layout.row_major(3, 4)).stride(0)
         4
@@ -432,7 +432,7 @@ class LayoutTensor(TileTensor):
 
     @property
     def size(self) -> StaticCount:
-        """Return the number of elements: `t.size()`; of the valid part.
+        """The number of elements: `t.size()`; of the valid part.
 
         >>> LayoutTensor(list(range(12)), Layout.row_major(3, 4)).size()
         12

@@ -21,7 +21,7 @@ from ..simt.kernel_thread import current_machine, is_inside_kernel
 
 
 class ThreadScope(Enum):
-    """Which threads share a copy: those of a block, or of a warp.
+    """The threads that share a copy: of a block, or of a warp.
 
     >>> ThreadScope.WARP.value
     1
@@ -33,7 +33,7 @@ class ThreadScope(Enum):
 
 @dataclass(frozen=True, slots=True)
 class CopyPlan:
-    """How a copy is shared: the layout of the threads over the target and over the source, None if not shared.
+    """The distribution of a copy: the layout of the threads over the target and over the source, None if not shared.
 
     >>> plan = CopyPlan(None, None)
     >>> plan.scope
@@ -80,7 +80,7 @@ class CopyPlan:
 
 
 def mark_in_flight(target: Any) -> None:
-    """Say that the running thread copies to the valid scalars of a tensor, and has not waited for it yet.
+    """Mark the valid scalars of a tensor as being copied by the running thread, which has not waited yet.
 
     >>> from tilewright.mojo.layout import TileTensor, row_major
     >>> mark_in_flight(TileTensor([0] * 4, row_major[4]()))  # outside of a kernel nothing has to be waited for
@@ -115,7 +115,7 @@ def copy_valid(target: Any, source: Any, bound: int | None) -> None:
 def plan_of(
     parameters: tuple[Any, ...], named: dict[str, Any], shares: tuple[bool, bool], is_async: bool = False
 ) -> CopyPlan:
-    """Return the plan of a copy with parameters in brackets; `shares` says whether target and source are shared.
+    """Return the plan of a copy with parameters in brackets; `shares` tells whether target and source are shared.
 
     Of an asynchronous copy, `is_async`, the thread has to wait before the target is read.
 

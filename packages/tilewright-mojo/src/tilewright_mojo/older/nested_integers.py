@@ -243,7 +243,7 @@ class IntTuple(metaclass=ParametrizedMeta):
 
 
 class IntTupleIterator(Iterator[IntTuple]):
-    """The iterator over the entries of a tuple; `bounds()` says how many are left.
+    """The iterator over the entries of a tuple; `bounds()` counts the rest.
 
     >>> IntTupleIterator([IntTuple(1)]).bounds()[0]
     1
@@ -272,9 +272,9 @@ def of_tree(tree: object) -> IntTuple:
     >>> of_tree((2, (3, 4)))
     IntTuple(2, IntTuple(3, 4))
     """
-    made = object.__new__(IntTuple)
-    made._tree = tree
-    return made
+    result = object.__new__(IntTuple)
+    result._tree = tree
+    return result
 
 
 def as_int_tree(value: object) -> Any:

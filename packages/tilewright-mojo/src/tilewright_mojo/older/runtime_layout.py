@@ -34,7 +34,7 @@ def _strided(order: Any) -> Any:
 
 
 class RuntimeLayout(metaclass=ParametrizedMeta):
-    """A layout at run time: `layout` has what is known at compile time, `shape` and `stride` all numbers.
+    """A layout at run time: `layout` has the numbers known at compile time, `shape` and `stride` all of them.
 
     >>> known = Layout.row_major(-1, 8)
     >>> layout = RuntimeLayout[known].row_major((4, 8))
@@ -69,17 +69,17 @@ class RuntimeLayout(metaclass=ParametrizedMeta):
 
     @classmethod
     def _of(cls, layout: Layout, shape: object, stride: object) -> RuntimeLayout:
-        made = object.__new__(cls)
-        made.layout = layout
-        made.shape, made.stride = RuntimeTuple._of(layout.shape, shape), RuntimeTuple._of(layout.stride, stride)
-        return made
+        result = object.__new__(cls)
+        result.layout = layout
+        result.shape, result.stride = RuntimeTuple._of(layout.shape, shape), RuntimeTuple._of(layout.stride, stride)
+        return result
 
     row_major = staticmethod(brackets(_strided(row_major), None))
     col_major = staticmethod(brackets(_strided(col_major), None))
 
     @property
     def native(self) -> NativeLayout:
-        """Return the layout of the library: numbers that are known only at run time are marked so.
+        """The layout of the library: numbers that are known only at run time are marked so.
 
         >>> RuntimeLayout[Layout.row_major(-1, 8)].row_major((4, 8)).native
         Layout((Idx(4), 8), (8, 1))
@@ -111,15 +111,6 @@ class RuntimeLayout(metaclass=ParametrizedMeta):
         32
         """
         return product(self.shape)
-
-    def bound_check_required(self) -> bool:
-        """Return whether an extent is smaller than the one known at compile time.
-
-        >>> RuntimeLayout.row_major(4, 8).bound_check_required()
-        False
-        """
-        pairs = zip(leaves(self.shape.int_tree), leaves(self.layout.shape._tree), strict=True)
-        return any(now != known for now, known in pairs)
 
     @brackets
     def cast(self, parameters: object, **_: Any) -> RuntimeLayout:
@@ -203,12 +194,12 @@ class RuntimeLayoutType:
 
     @property
     def ShapeType(self) -> RuntimeTupleType:  # noqa: N802  (Mojo's name)
-        """Return the type of the shape."""
+        """The type of the shape."""
         return RuntimeTupleType(self.layout.shape)
 
     @property
     def StrideType(self) -> RuntimeTupleType:  # noqa: N802
-        """Return the type of the strides."""
+        """The type of the strides."""
         return RuntimeTupleType(self.layout.stride)
 
     @property

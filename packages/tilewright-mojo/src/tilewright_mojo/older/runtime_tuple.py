@@ -45,13 +45,13 @@ class RuntimeTuple(metaclass=ParametrizedMeta):
 
     @classmethod
     def _of(cls, known: object, tree: object) -> RuntimeTuple:
-        made = object.__new__(cls)
-        made.S, made.int_tree = of_tree(as_int_tree(known)), tree
-        return made
+        result = object.__new__(cls)
+        result.S, result.int_tree = of_tree(as_int_tree(known)), tree
+        return result
 
     @property
     def scalar_length(self) -> int:
-        """Return the number of integers.
+        """The number of integers.
 
         >>> RuntimeTuple(2, 3).scalar_length
         2
@@ -60,7 +60,7 @@ class RuntimeTuple(metaclass=ParametrizedMeta):
 
     @property
     def value(self) -> IndexList:
-        """Return all integers without nesting.
+        """All integers without nesting.
 
         >>> RuntimeTuple(2, 3).value
         (2, 3)
@@ -92,7 +92,7 @@ class RuntimeTuple(metaclass=ParametrizedMeta):
         return RuntimeTuple._of(self.S.flatten(), tuple(leaves(self.int_tree)))
 
     def concat(self, rhs: RuntimeTuple) -> RuntimeTuple:
-        """Return the entries of this tuple, then those of another.
+        """Return the entries of this tuple, followed by the entries of another.
 
         >>> print(RuntimeTuple(2, 3).concat(RuntimeTuple(4, 5)))
         (2, 3, 4, 5)
@@ -145,7 +145,7 @@ class RuntimeTupleType:
 
     @property
     def scalar_length(self) -> int:
-        """Return the number of integers.
+        """The number of integers.
 
         >>> RuntimeTuple[IntTuple(3, 4)].scalar_length
         2
@@ -172,7 +172,7 @@ def _runtime(value: object) -> RuntimeTuple:
 
 
 def _derive(function: Any, *arguments: RuntimeTuple) -> RuntimeTuple:
-    """Return a function of tuples: known where those of compile time are."""
+    """Apply a function to tuples; results are known where its arguments are known at compile time."""
     tree = as_int_tree(function(*[argument.int_tree for argument in arguments]))
     return RuntimeTuple._of(function(*[argument.S for argument in arguments]), tree)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A checking SIMT machine: kernels run without a GPU, and the machine says what is wrong with them.
+"""A checking SIMT machine: kernels run without a GPU, and the machine reports their defects.
 
 `launch` runs a kernel, a function of Python, for every thread of a grid of blocks. The kernel asks `thread_idx`,
 `block_idx` and the like who it is, allocates memory with `shared_array` and `local_array`, and waits with `barrier`.

@@ -30,7 +30,7 @@ _LARGE = 1 << 20  # elements; the coordinates in larger tensors are not searched
 
 
 class MemoryRegion:
-    """A contiguous piece of memory with a name: where it starts, what is in it, and which bytes were written.
+    """A contiguous piece of memory with a name: its start, its contents, and the bytes that were written.
 
     `written` has one byte per byte of memory, None if all of it had values before the launch.
 
@@ -184,9 +184,9 @@ def new_region(name: str, store: Store) -> MemoryRegion:
     return region
 
 
-READ, WRITE, ATOMIC, REWRITE = 0, 1, 2, 3  # a rewrite is a write of what is there already
+READ, WRITE, ATOMIC, REWRITE = 0, 1, 2, 3  # a rewrite writes the value that is there already
 SAME = 1 << 40  # added to the operation of a rewrite in the log
-UNWRITTEN, WRITTEN, IN_FLIGHT = 0, 1, 2  # what is known of a byte of memory
+UNWRITTEN, WRITTEN, IN_FLIGHT = 0, 1, 2  # the state of a byte of memory
 KIND_NAMES = ("read", "write", "atomic access", "write")
 VECTOR_BYTES = 16  # that one instruction accesses per thread at most
 
@@ -216,7 +216,7 @@ class Site:
 
     @property
     def text(self) -> str:
-        """Return the line of source, without indentation; empty if it is not available.
+        """The line of source, without indentation; empty if it is not available.
 
         >>> Site("nowhere.py", 1, 1).text
         ''
@@ -225,7 +225,7 @@ class Site:
 
     @property
     def short_file(self) -> str:
-        """Return the name of the file without its folder.
+        """The name of the file without its folder.
 
         >>> Site("kernels/scan.py", 1, 1).short_file
         'scan.py'
@@ -234,7 +234,7 @@ class Site:
 
     @property
     def position(self) -> str:
-        """Return the line and the column as text.
+        """The line and the column as text.
 
         >>> Site("scan.py", 12, 5).position
         '12:5'
@@ -246,7 +246,7 @@ class Site:
 
 
 class AccessOperation(NamedTuple):
-    """What an access does: where in the source, to which memory, how.
+    """The operation of an access: its place in the source, its memory, and its kind.
 
     >>> AccessOperation(0, MemoryRegion("a", "global", np.zeros(2)), READ, 8, 8, 0).itemsize
     8
@@ -732,7 +732,7 @@ class LogTable:
 
     @classmethod
     def of(cls, log: AccessLog) -> LogTable:
-        """Return what a log has recorded.
+        """Return the accesses in a log.
 
         >>> LogTable.of(AccessLog()).block.tolist()
         []
@@ -756,7 +756,7 @@ class LogTable:
 
     @property
     def size(self) -> int:
-        """Return the number of accesses.
+        """The number of accesses.
 
         >>> LogTable.of(AccessLog()).size
         0
@@ -791,7 +791,7 @@ class LogTable:
 
     @property
     def is_quiet(self) -> bool:
-        """Return whether nothing was written, so that no accesses can conflict.
+        """Whether nothing was written, so that no accesses can conflict.
 
         >>> LogTable.of(AccessLog()).is_quiet
         True
@@ -840,7 +840,7 @@ def find_conflicts(group: Column, actor: Column, kind: Column) -> Column:
         high.append(np.maximum.reduceat(np.where(is_kind, actor, -1), starts))
 
     def differ(a: int, b: int) -> Any:
-        """Whether both kinds occur, and not only in one and the same actor."""
+        """Return whether both kinds occur, and not only for the same actor."""
         same = (low[a] == high[a]) & (low[b] == high[b]) & (low[a] == low[b])
         return (high[a] >= 0) & (high[b] >= 0) & ~same
 
@@ -870,7 +870,7 @@ def commit_copies() -> None:
 
 
 def wait_for_copies(remaining: int | None = None) -> None:
-    """Wait for the copies of the running thread: all, or all but those of the last `remaining` groups.
+    """Wait for the copies of the running thread: all, or all except the last `remaining` groups.
 
     >>> wait_for_copies()
     """

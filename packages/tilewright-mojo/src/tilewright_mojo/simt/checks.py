@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the log of a launch shows: races, costs of access, maps of touched memory."""
+"""Analyses of the log of a launch: races, costs of access, maps of touched memory."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class RaceFinder:
         return min(entry.itemsize for entry in self.log.operations if entry.region.number == number)
 
     def _remember(self, units: LogTable) -> None:
-        """Remember who touched each element of global memory: the first and last access per block and kind are enough.
+        """Record the accesses to each element of global memory: the first and last per block and kind are enough.
 
         What orders the first access before another block may come before the last one, and the other way round.
         """
@@ -117,9 +117,9 @@ class RaceFinder:
         rows = _rows(accesses)
         is_same = _write_the_same(accesses)
         same = " the same number to" if is_same else ""
-        found = False
+        changed = False
         for a, b in _distinct_pairs(rows, 1, self._are_ordered):
-            found = True
+            changed = True
             one_warp = a[1] // self.warp == b[1] // self.warp
             self._add(
                 ("race", is_same, region.number, *self._sites(a, b)),
@@ -131,7 +131,7 @@ class RaceFinder:
                 + ("; threads of one warp do not run in step: syncwarp() orders them" if one_warp else ""),
                 is_same,
             )
-        if found:
+        if changed:
             self.racing[int(accesses.block[0]), int(accesses.epoch[0]), region.number, start] = None
 
     def _sites(self, a: Row, b: Row) -> list[int]:
@@ -170,12 +170,9 @@ class RaceFinder:
     def _add(
         self, key: object, kind: str, message: str, rows: tuple[Row, Row], element: str, remedy: str, harmless: bool
     ) -> None:
-        known = self._found.get(key)
-        if known is None:
-            witnesses = tuple([self._witness(row) for row in rows])
-            self._found[key] = Defect(kind, message, witnesses, remedy, element, harmless=harmless)
-        else:
-            self._found[key] = replace(known, count=known.count + 1)
+        first = Defect(kind, message, tuple(map(self._witness, rows)), remedy, element, 0, harmless=harmless)
+        known = self._found.get(key, first)
+        self._found[key] = replace(known, count=known.count + 1)
 
     def _witness(self, row: Row) -> Witness:
         operation = self.log.operations[row[3]]
@@ -251,7 +248,7 @@ def _first_of_each(accesses: LogTable, columns: tuple[Any, ...]) -> list[Any]:
 
 
 def _distinct_pairs(rows: list[Row], column: int, are_ordered: Callable[[Row, Row], bool]) -> Iterator[tuple[Row, Row]]:
-    """Yield conflicting pairs that nothing orders, one for each pair of operations; `column` says who acts."""
+    """Yield conflicting pairs that nothing orders, one for each pair of operations; `column` holds the actor."""
     seen = set()
     for k, a in enumerate(rows):
         for b in rows[k + 1 :]:
@@ -273,7 +270,7 @@ def _follows(event: tuple[int, ...], access: Row) -> bool:
 
 
 def _write_the_same(accesses: LogTable) -> bool:
-    """Return whether nobody reads an element, and all that is written to it after the first write is there already."""
+    """Return whether no thread reads an element, and every write after the first repeats its value."""
     if not bool(((accesses.kind == WRITE) | (accesses.kind == REWRITE)).all()):
         return False
     later = np.argsort(accesses.order, kind="stable")[1:]
@@ -423,7 +420,7 @@ def _pattern_cost(pattern: bytes, itemsize: int, width: int, shared: bool, is_st
 
 
 class BlockMemory:
-    """Allocates memory, and takes it again for the next block.
+    """Allocates memory, and reuses it for the next block.
 
     >>> from tilewright_mojo.simt.machine import LaunchPlan
     >>> from tilewright_mojo.simt.machine import SimtMachine
@@ -440,7 +437,7 @@ class BlockMemory:
         self.static_bytes = 0  # of shared memory
 
     def clear(self) -> None:
-        """Forget what is in shared memory: a new block begins.
+        """Clear shared memory: a new block begins.
 
         >>> BlockMemory.clear.__name__
         'clear'
@@ -465,7 +462,7 @@ class BlockMemory:
             return store
         free = self._local.setdefault((*key, self._machine.thread.index), [])
         for store, references in free:
-            if sys.getrefcount(store.data) <= references:  # nobody refers to that of an earlier call any more
+            if sys.getrefcount(store.data) <= references:  # no reference is left from an earlier call
                 self._machine.log.table.find(store)[0].clear()
                 return store
         store = self._new_memory(space, site, count, element.dtype)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What threads do together: barriers, shuffles, sums, atomics."""
+"""Operations of several threads: barriers, shuffles, sums, atomics."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Answers: TypeAlias = "dict[int, tuple[Any, int | None]]"  # of each lane: its re
 
 
 class Collective(NamedTuple):
-    """An operation of a warp or a block: its name, and what it computes from the values of those that take part.
+    """An operation of a warp or a block: its name, and the function of its participants' values.
 
     `compute(values, size)` returns for each the result, and which one was missing for it.
 
@@ -335,7 +335,7 @@ def ballot(value: object) -> Suspension:
 
 
 def _only_first(operation: Collective) -> Collective:
-    """Return an operation whose result only the first thread gets; the others go on with their own value."""
+    """Return an operation whose result only the first thread gets; the others keep their own value."""
 
     def compute(values: Mapping[int, Any], size: int) -> Answers:
         answers = operation.compute(values, size)
@@ -445,7 +445,7 @@ def locate_scalar(target: object, index: object) -> tuple[Store, int]:
 def update_scalar(store: Store, offset: int, change: Callable[[Any], Any] | None, reads: bool = True) -> np.generic:
     """Return the old value of a scalar, and replace it by `change(old)`; without a change it is only read.
 
-    `reads` says whether the old value matters.
+    `reads` tells whether the old value matters.
 
     >>> store = Store.of([1, 2, 3])
     >>> int(update_scalar(store, 1, lambda old: old + 5)), store.data.tolist()
@@ -464,7 +464,7 @@ def update_scalar(store: Store, offset: int, change: Callable[[Any], Any] | None
 
 
 def atomic_add(target: object, index: object, value: object) -> np.generic:
-    """Add `value` to the element of `target` at `index`; return what it was before.
+    """Add `value` to the element of `target` at `index`; return its old value.
 
     >>> import numpy as np
     >>> from tilewright_mojo.simt import launch
@@ -476,7 +476,7 @@ def atomic_add(target: object, index: object, value: object) -> np.generic:
 
 
 def atomic_sub(target: object, index: object, value: object) -> np.generic:
-    """Subtract `value` from the element of `target` at `index`; return what it was before.
+    """Subtract `value` from the element of `target` at `index`; return its old value.
 
     >>> import tilewright as tw
     >>> int(atomic_sub(tw.TileTensor([5], tw.row_major(1)), 0, 2))
@@ -486,7 +486,7 @@ def atomic_sub(target: object, index: object, value: object) -> np.generic:
 
 
 def atomic_max(target: object, index: object, value: object) -> np.generic:
-    """Replace the element of `target` at `index` by `value` if that is larger; return what it was before.
+    """Replace the element of `target` at `index` by `value` if that is larger; return its old value.
 
     >>> import tilewright as tw
     >>> numbers = tw.TileTensor([5], tw.row_major(1))
@@ -497,7 +497,7 @@ def atomic_max(target: object, index: object, value: object) -> np.generic:
 
 
 def atomic_min(target: object, index: object, value: object) -> np.generic:
-    """Replace the element of `target` at `index` by `value` if that is smaller; return what it was before.
+    """Replace the element of `target` at `index` by `value` if that is smaller; return its old value.
 
     >>> import tilewright as tw
     >>> numbers = tw.TileTensor([5], tw.row_major(1))
@@ -508,7 +508,7 @@ def atomic_min(target: object, index: object, value: object) -> np.generic:
 
 
 def atomic_exchange(target: object, index: object, value: object) -> np.generic:
-    """Replace the element of `target` at `index` by `value`; return what it was before.
+    """Replace the element of `target` at `index` by `value`; return its old value.
 
     >>> import tilewright as tw
     >>> int(atomic_exchange(tw.TileTensor([5], tw.row_major(1)), 0, 2))
@@ -518,7 +518,7 @@ def atomic_exchange(target: object, index: object, value: object) -> np.generic:
 
 
 def atomic_compare_exchange(target: object, index: object, expected: object, value: object) -> np.generic:
-    """Replace the element of `target` at `index` by `value` if it is `expected`; return what it was before.
+    """Replace the element of `target` at `index` by `value` if it is `expected`; return its old value.
 
     >>> import tilewright as tw
     >>> numbers = tw.TileTensor([5], tw.row_major(1))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`KernelReport`: what is wrong with a kernel, what its memory accesses cost, and who touched what.
+"""`KernelReport`: the defects of a kernel, the cost of its memory accesses, and the threads behind them.
 
 Warnings about accesses that are right, but cost more than they need to.
 """
@@ -23,7 +23,7 @@ WIDTH = 80
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """A thread at a place in the source, and what it does there.
+    """A thread at a place in the source, and its action there.
 
     >>> witness = Witness("write", Site("kernel.py", 12, 5), Dim(0, 0, 0), Dim(3, 0, 0))
     >>> print(witness)
@@ -55,7 +55,7 @@ class Witness:
 
 @dataclass(frozen=True, slots=True)
 class Defect:
-    """Something wrong with a kernel: what `kind` of defect, a `message`, the threads and lines involved, a `remedy`.
+    """A defect of a kernel: its `kind`, a `message`, the threads and lines involved, and a `remedy`.
 
     `element` is the memory it is about, and `count` how often it happens, of which the witnesses are the first. One
     that is `harmless` does not change any result on today's GPUs.
@@ -119,7 +119,7 @@ _HANGING: Any = {"subsequent_indent": "  ", "break_long_words": False, "break_on
 
 @dataclass(frozen=True, slots=True)
 class SiteCost:
-    """What the accesses of one line to one tensor cost.
+    """The cost of one line's accesses to one tensor.
 
     `accesses` counts those of threads, `instructions` those of warps. In shared memory `wavefronts` are the passes over
     the banks, of which `ideal` would do, and `ways` is the worst conflict; in global memory `sectors` are transferred.
@@ -143,7 +143,7 @@ class SiteCost:
 
     @property
     def factor(self) -> float:
-        """Return how many times the ideal cost the accesses take.
+        """The cost of the accesses, as a multiple of the ideal one.
 
         >>> SiteCost("read", Site("k.py", 3, 9), "a", "global", 32, 128, 1, 32, 4).factor
         8.0
@@ -180,10 +180,10 @@ class SiteCost:
 
 @dataclass(frozen=True, slots=True)
 class TouchMap:
-    """Who touched the elements of a tensor between two barriers of one block.
+    """The threads that touched each element of a tensor between two barriers of one block.
 
     `readers` and `writers` have the number of a thread per element in row-major order, None where there was none, and
-    `racing` says whether threads raced for the element.
+    `racing` marks the elements that threads raced for.
 
     >>> TouchMap("s", "shared", (1, 2), Dim(0, 0, 0), 0, (None, None), (0, 1), (False, False)).shape
     (1, 2)
@@ -201,7 +201,7 @@ class TouchMap:
 
 @dataclass(frozen=True)
 class KernelReport(Drawable):
-    """The report on a launch: `errors` and `warnings`, and per line of source what its accesses cost.
+    """The report on a launch: `errors` and `warnings`, and the cost of accesses per line of source.
 
     >>> report = KernelReport("scale", Dim(4), Dim(64))
     >>> print(report)
@@ -220,7 +220,7 @@ class KernelReport(Drawable):
 
     @property
     def clean(self) -> bool:
-        """Return whether no errors were found.
+        """Whether no errors were found.
 
         >>> KernelReport("scale", Dim(4), Dim(64)).clean
         True
@@ -247,9 +247,9 @@ class KernelReport(Drawable):
 
     def __str__(self) -> str:
         blocks, threads = (extents.x * extents.y * extents.z for extents in (self.grid, self.block))
-        found = count_of(len(self.errors), "error") if self.errors else "no errors"
+        verdict = count_of(len(self.errors), "error") if self.errors else "no errors"
         more = f", {count_of(len(self.warnings), 'warning')}" if self.warnings else ""
-        head = f"{self.kernel}: {count_of(blocks, 'block')} of {count_of(threads, 'thread')}: {found}{more}"
+        head = f"{self.kernel}: {count_of(blocks, 'block')} of {count_of(threads, 'thread')}: {verdict}{more}"
         parts = [head, *[str(defect) for defect in (*self.errors, *self.warnings)]]
         if self.sites:
             parts.append(self._format_sites())

@@ -35,10 +35,10 @@ _RESULT, _TWIN, _AWAITABLE, _CALL = "result·", "twin·", "awaitable·", "call·
 
 
 class Suspension:
-    """What a thread waits for: awaited, it stops the thread, and the machine decides with which value it goes on.
+    """The request of a waiting thread: awaiting it stops the thread, and the machine chooses the value to resume with.
 
-    `kind` says who waits together (barrier, warp, block, poll), `value` is what the thread contributes, `options` are
-    those of the operation, and `name` is that of the function that was called.
+    `kind` is the group that waits together (barrier, warp, block, poll), `value` the thread's contribution, `options`
+    the options of the operation, and `name` the name of the called function.
 
     >>> Suspension("barrier").kind
     'barrier'
@@ -148,7 +148,7 @@ _twin_codes: dict[int, tuple[CodeType, CodeType | None]] = {}  # by the id of a 
 
 
 def coroutine_twin(function: Any) -> Function:
-    """Return what to call instead of `function` inside a kernel: its twin, or itself if it cannot wait.
+    """Return the function to call instead of `function` inside a kernel: its twin, or itself if it cannot wait.
 
     >>> def pause():
     ...     return Suspension("pause")
@@ -449,15 +449,15 @@ class KernelThread:
         self.coroutine: Any = None
         self.done = False
         self.epoch = self.warp_epoch = 0  # barriers of the block, and of the warp, that it has passed
-        self.request: Suspension | None = None  # what it waits for
-        self.pending: Suspension | None = None  # what it was given to wait for, and has not waited for yet
+        self.request: Suspension | None = None  # the request it waits for
+        self.pending: Suspension | None = None  # the request that it has not awaited yet
         self.copies: list[list[tuple[Any, Any]]] = [[]]  # groups of asynchronous copies, as (store, offsets)
-        self.resume: Any = None  # the value that it goes on with
+        self.resume: Any = None  # the value that it resumes with
         self.left_at: int | None = None  # the site of its last synchronisation, if it has returned
 
 
 class RunningMachine(Protocol):
-    """What the functions of a kernel know of the machine that runs it.
+    """The machine that runs a kernel, as the functions of the kernel see it.
 
     >>> RunningMachine.__name__
     'RunningMachine'
@@ -489,7 +489,7 @@ class RunningMachine(Protocol):
         ...
 
     def stop_block(self, defect: Any) -> NoReturn:
-        """Add a defect with which the block cannot go on."""
+        """Add a defect that stops the block."""
         ...
 
 
@@ -540,17 +540,17 @@ class ThreadValue:
 
     @property
     def x(self) -> int:
-        """Return the coordinate that varies fastest."""
+        """The coordinate that varies fastest."""
         return self._value().x
 
     @property
     def y(self) -> int:
-        """Return the second coordinate."""
+        """The second coordinate."""
         return self._value().y
 
     @property
     def z(self) -> int:
-        """Return the third coordinate."""
+        """The third coordinate."""
         return self._value().z
 
     def __iter__(self) -> Iterator[int]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machine: it runs blocks of threads, one at a time, and finds what is wrong with a kernel."""
+"""The machine: it runs blocks of threads, one at a time, and finds the defects of a kernel."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import CoroutineType, TracebackType
 from typing import Any, NoReturn
 
@@ -27,7 +27,7 @@ from .kernel_thread import Dim, KernelThread, RunningMachine, Suspension, _machi
 
 
 def release_threads(machine: RunningMachine) -> list[KernelThread]:
-    """Return the threads that can go on, now that all wait or have returned.
+    """Return the threads that can resume, now that all wait or have returned.
 
     >>> release_threads.__name__
     'release_threads'
@@ -52,7 +52,7 @@ def release_threads(machine: RunningMachine) -> list[KernelThread]:
 
 
 def _is_polled(machine: RunningMachine, thread: KernelThread, request: Any) -> bool:
-    """Return whether what a thread waits for in memory has come."""
+    """Return whether the condition that a thread polls holds."""
     if request.kind != "poll" or not request.value():
         return False
     thread.resume = True
@@ -120,9 +120,9 @@ def _report_inactive(machine: RunningMachine, thread: KernelThread, warp: int, l
 
 
 def _release_block(machine: RunningMachine, waiting: list[KernelThread]) -> list[KernelThread]:
-    """Let a block go on whose threads all wait for each other; report why it cannot."""
+    """Release a block whose threads all wait for each other, or report why it is stuck."""
     requests: list[Any] = [thread.request for thread in waiting]
-    left = [thread for thread in machine.threads if thread.done and not _was_stopped(machine, thread)]
+    left = [thread for thread in machine.threads if thread.done and thread.left_at != -1]  # which were not stopped
     at_barrier = [request.kind in ("barrier", "block", "cluster") for request in requests]
     if not all(at_barrier):
         _report_deadlock(machine, waiting)
@@ -142,10 +142,6 @@ def _release_block(machine: RunningMachine, waiting: list[KernelThread]) -> list
     return waiting
 
 
-def _was_stopped(machine: RunningMachine, thread: KernelThread) -> bool:
-    return thread.left_at == -1
-
-
 def _report_left(machine: RunningMachine, waiting: KernelThread, left: list[KernelThread]) -> None:
     other = left[0]
     witnesses = [machine.witness("waits", waiting.request.site, waiting)]  # type: ignore[union-attr]
@@ -163,31 +159,33 @@ def _report_left(machine: RunningMachine, waiting: KernelThread, left: list[Kern
     )
 
 
-def _report_divergent(machine: RunningMachine, waiting: list[KernelThread]) -> None:
-    by_site: dict[int, KernelThread] = {}
+def _first_of_sites(waiting: list[KernelThread]) -> list[tuple[Any, KernelThread]]:
+    """Return the request and the thread of the first to wait at each place in the source."""
+    requests: dict[int, tuple[Any, KernelThread]] = {}
     for thread in waiting:
-        by_site.setdefault(thread.request.site, thread)  # type: ignore[union-attr]
-    witnesses = [machine.witness("waits", site, thread) for site, thread in by_site.items()]
+        requests.setdefault(thread.request.site, (thread.request, thread))  # type: ignore[union-attr]
+    return list(requests.values())
+
+
+def _report_divergent(machine: RunningMachine, waiting: list[KernelThread]) -> None:
+    first = _first_of_sites(waiting)
     machine.stop_block(
         Defect(
             "divergent barrier",
-            f"threads of one block wait at {len(by_site)} different barriers",
-            tuple(witnesses[:4]),
+            f"threads of one block wait at {len(first)} different barriers",
+            tuple([machine.witness("waits", request.site, thread) for request, thread in first[:4]]),
             "a barrier is for all threads of the block: move it out of the condition",
         )
     )
 
 
 def _report_deadlock(machine: RunningMachine, waiting: list[KernelThread]) -> None:
-    by_site: dict[int, KernelThread] = {}
-    for thread in waiting:
-        by_site.setdefault(thread.request.site, thread)  # type: ignore[union-attr]
-    witnesses = [machine.witness(f"waits in {thread.request.name}", k, thread) for k, thread in by_site.items()]  # type: ignore[union-attr]
+    first = _first_of_sites(waiting)[:4]
     machine.stop_block(
         Defect(
             "deadlock",
             f"all {len(waiting)} threads of the block that have not returned wait for something that cannot come",
-            tuple(witnesses[:4]),
+            tuple([machine.witness(f"waits in {request.name}", request.site, thread) for request, thread in first]),
             "let as many threads arrive as the barrier was initialised for, and all wait for the same",
         )
     )
@@ -198,7 +196,7 @@ _ONE = Dim(1)
 
 @dataclass(frozen=True, slots=True)
 class BlockLimits:
-    """What a block may use: threads, and bytes of shared memory, static and in all. By default those of an NVIDIA H100.
+    """The limits of a block: threads, and bytes of shared memory, static and in all. By default an NVIDIA H100's.
 
     >>> small = BlockLimits(threads=512)
     >>> small.static_shared
@@ -212,7 +210,7 @@ class BlockLimits:
 
 @dataclass(frozen=True, slots=True)
 class LaunchPlan:
-    """What to run: a kernel with its arguments, the extents of the launch, and how it is checked.
+    """A launch: a kernel with its arguments, the extents, and the way to check it.
 
     `check` is True (raise at the end of a launch with errors), "lenient" (not for harmless ones), "report" (only report
     them, and go on as far as possible), or False (only what prevents the kernel from going on is noticed).
@@ -239,12 +237,12 @@ _MAX_UNWRITTEN = 10_000
 _MAX_ROUNDS = 50_000  # how often the threads of a block may wait: a loop with a barrier that never ends is an error
 
 
-class _BlockStopped(Exception):  # noqa: N818  (not an error: the machine goes on with the next block)
-    """The block cannot go on."""
+class _BlockStopped(Exception):  # noqa: N818  (not an error: the next block follows)
+    """The block was stopped."""
 
 
 class _MachineLog(AccessLog):
-    """The log of a machine, which reports what is wrong at one access."""
+    """The log of a machine, which reports the defects of single accesses."""
 
     def __init__(self, machine: SimtMachine) -> None:
         super().__init__()
@@ -280,7 +278,7 @@ class _MachineLog(AccessLog):
 
 
 class BlockSlot:
-    """What belongs to a block while it runs: its threads, its memory, its barriers in memory, and where it is.
+    """The state of a running block: its threads, its memory, its barriers in memory, and its position.
 
     >>> SimtMachine(LaunchPlan(print, (), Dim(1), Dim(4)))._slots[0].rank
     0
@@ -550,7 +548,7 @@ class SimtMachine:
             " from the kernel itself"
         )
 
-    # What is wrong.
+    # Defects.
 
     def witness(self, action: str, site: int, thread: KernelThread) -> Witness:
         """Return a thread of the running block at a site, by its number.
@@ -571,22 +569,17 @@ class SimtMachine:
         self.add_defect(Defect(kind, message, (witness,), remedy, element))
 
     def add_defect(self, defect: Defect) -> None:
-        """Add a defect; those of the same kind at the same lines are counted.
+        """Add a defect, or count it if there is one of its kind at the same lines.
 
         >>> machine = SimtMachine(LaunchPlan(print, (), Dim(1), Dim(1)))
         >>> machine.add_defect(Defect("race", "two threads write s[0]"))
         """
         key = (defect.kind, *[witness.site for witness in defect.witnesses])
         known = self._defects.get(key)
-        if known is None:
-            self._defects[key] = defect
-        else:
-            self._defects[key] = Defect(
-                known.kind, known.message, known.witnesses, known.remedy, known.element, known.count + 1
-            )
+        self._defects[key] = defect if known is None else replace(known, count=known.count + 1)
 
     def stop_block(self, defect: Defect, cause: BaseException | None = None) -> NoReturn:
-        """Add a defect with which the block cannot go on; raise unless the launch only reports.
+        """Add a defect that stops the block; raise unless the launch only reports.
 
         >>> machine = SimtMachine(LaunchPlan(print, (), Dim(1), Dim(1)))
         >>> try:
@@ -602,7 +595,7 @@ class SimtMachine:
         self._raise(self._make_report(), cause)
 
     def _stop_thread(self, thread: KernelThread, problem: TilewrightError) -> None:
-        """Report an error of the library in a thread, which cannot go on."""
+        """Report an error of the library in a thread, which it stops."""
         site = _innermost_site(problem.__traceback__)
         kind, remedy, action = "cannot go on", "", "stops"
         if isinstance(problem, CoordinateError):
@@ -712,7 +705,7 @@ def launch(
 
 @dataclass(frozen=True, slots=True)
 class _Settings:
-    """How all launches are checked, and their reports."""
+    """The checks of all launches, and their reports."""
 
     check: bool | str
     reports: list[KernelReport]
@@ -739,7 +732,7 @@ def collect_reports(check: bool | str = "report") -> Iterator[list[KernelReport]
 
 
 def _as_tensor(name: str, value: Any) -> Any:
-    if type(value) is list and value and all(isinstance(each, (int, float)) for each in value):
+    if type(value) is list and value and all(isinstance(number, (int, float)) for number in value):
         raise TypeError(
             f"{name} is a list of numbers, in which accesses cannot be checked; use a NumPy array, or a tuple of"
             " constants"

@@ -34,7 +34,7 @@ _INSTRUCTION = re.compile(
 
 @dataclass(frozen=True)
 class Instruction:
-    """How threads access memory: a load or a store, or the loads and stores of whole matrices.
+    """The way threads access memory: a load or a store, or the loads and stores of whole matrices.
 
     Of a matrix instruction, `rows` groups of eight threads name a row of 16 bytes each. `bytes_per_thread` are those
     that the name of a load or store states.
@@ -91,7 +91,7 @@ class Instruction:
 
 @dataclass(frozen=True)
 class WarpAccess:
-    """One instruction of one warp: the first byte that each thread touches, which threads do, and how many bytes each.
+    """One instruction of one warp: the first byte that each thread touches, the active threads, and the bytes of each.
 
     `first` is the number of its first thread.
 
@@ -732,7 +732,7 @@ def padding_share(layout: LayoutLike) -> float:
 
 @dataclass(frozen=True, slots=True)
 class BalanceReport:
-    """How evenly amounts, such as bytes, are spread over cores or banks.
+    """The distribution of amounts, such as bytes, over cores or banks.
 
     >>> print(BalanceReport(8, 0, 2048, 1536.0, 2))
     1536 on average, 0 to 2048, 2 of 8 idle

@@ -31,7 +31,7 @@ from .accesses import (
 
 @dataclass(frozen=True)
 class BankModel:
-    """How a memory with banks serves a warp of `warp` threads.
+    """A memory with banks that serves a warp of `warp` threads.
 
     Bank b holds the words of `width` bytes whose index is b modulo `banks`. Threads are served in phases, in order: as
     many at a time as the banks have bytes for. `merges_loads`: a load of 8 or 16 bytes takes half as many phases if
@@ -194,7 +194,7 @@ def conflicts_by_warp(
 
 @dataclass(frozen=True)
 class _Request:
-    """How the elements of an access are asked for."""
+    """The elements of an access, as they are requested."""
 
     itemsize: int
     vector: int | None
@@ -507,7 +507,7 @@ def _search_remedies(plain: Access, pattern: Pattern, itemsize: int | None, mach
         if best.is_conflict_free:
             break
         padded = find_padding([pattern], row, itemsize=itemsize, machine=machine)
-        best = min(best, padded, key=lambda found: found.excess)
+        best = min(best, padded, key=lambda report: report.excess)
     return best
 
 

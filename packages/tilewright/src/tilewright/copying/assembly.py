@@ -303,7 +303,7 @@ def _change_unit_dimensions(part: Part, old: tuple[int, ...], new: tuple[int, ..
 
 
 def _merge_neighbours(leaves: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return leaves, slowest first, with those as one that run on without a gap."""
+    """Return leaves, slowest first, with neighbours merged that have no gap between them."""
     merged: list[tuple[int, int]] = []
     for extent, stride in leaves:
         if merged and merged[-1][1] == extent * stride:

@@ -33,9 +33,9 @@ _IMMUTABLE = (int, float, str, type(None), type, np.dtype, np.generic, ScalarFor
 
 
 class ReadyCopy(NamedTuple):
-    """A copy whose plan is ready: what `_calls` reads, in this order.
+    """A copy whose plan is ready: the fields that `_calls` reads, in this order.
 
-    `low` is where the lowest byte of an array is, counted from its first element. `dtype` is that of a new result, None
+    `low` is the offset of the lowest byte of an array from its first element. `dtype` is the type of a new result, None
     if the target is an argument. `owner` keeps the nests alive.
     """
 

@@ -343,7 +343,7 @@ class Backend(ABC):
 
     @abstractmethod
     def memory_space(self) -> object:
-        """Return what identifies the memory of the device: plans copy only between arrays of equal ones."""
+        """Return the identity of the memory of the device: plans copy only between arrays of equal ones."""
 
     @abstractmethod
     def empty(self, shape: tuple[int, ...], element: ScalarFormat) -> DeviceArray:
@@ -370,7 +370,7 @@ class Backend(ABC):
         return False
 
     def make_runner(self, plan: Plan, aligned: tuple[int, int]) -> DeviceRunner:
-        """Return a function that enqueues a `plan` between addresses, which are `aligned` to so many bytes."""
+        """Return a function that enqueues a `plan` between addresses, `aligned` to these numbers of bytes."""
         raise NotImplementedError
 
     def run_batch(self, plan: Plan, sources: Sequence[int], targets: Sequence[int]) -> None:
@@ -418,7 +418,7 @@ class DeviceEngine(ABC):
 
 
 class _MissingEngine(DeviceEngine):
-    """An engine that is not installed: everything but its name raises, and says what installs it."""
+    """An engine that is not installed: everything but its name raises an error with the command that installs it."""
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -322,7 +322,7 @@ Memory = TypeVar("Memory")
 
 @dataclass(frozen=True, slots=True)
 class Plan(Drawable):
-    """How to copy `source` to `target`: loop nests that engines run in any order.
+    """The copy of `source` to `target`: loop nests that engines run in any order.
 
     A plan between two block formats has `stages`, plans that run one after the other through scratch memory; its nests
     are theirs.

@@ -162,7 +162,7 @@ _Product = TypeVar("_Product", bound=Callable[..., Any])
 
 
 def _inside_composition(function: _Product) -> _Product:
-    """Return a product that repeats the innermost layout of a composition; outer functions go on past their ends."""
+    """Return a product that repeats the innermost layout of a composition; outer functions extend past their ends."""
 
     @wraps(function)
     def repeat(block: object, *arguments: object, **options: Any) -> Any:

@@ -498,7 +498,7 @@ def _lowest_bit(mask: int) -> int:
 
 
 class OnTensors(Protocol[_Options]):
-    """A function of layouts that also takes tensors, of which it returns a view."""
+    """A function of layouts that also takes tensors, and returns a view of them."""
 
     @overload
     def __call__(self, target: TileTensor, /, *rest: _Options.args, **options: _Options.kwargs) -> TileTensor: ...

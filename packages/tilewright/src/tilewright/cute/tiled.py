@@ -420,7 +420,7 @@ def inner_partition(tensor: Part, tiler: ShapeArgument, coord: Coordinate) -> Pa
 
 
 def outer_partition(layout: NativeLayout, tiler: ShapeArgument, coord: Coordinate) -> LayoutLike:
-    """Return the grid of tiles of extents `tiler` of a layout, at one `coord` inside the tile: what one thread has.
+    """Return the grid of tiles of extents `tiler` of a layout, at one `coord` inside the tile: the share of one thread.
 
     >>> from tilewright import cute
     >>> print(outer_partition(cute.Layout((4, 8), (8, 1)), (2, 4), (1, 1)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reshards in the explorer: another memory for the tensor of the form, what moving it there takes, and pictures."""
+"""Reshards in the explorer: another memory for the tensor of the form, the cost of moving it there, and pictures."""
 
 from __future__ import annotations
 

@@ -284,7 +284,7 @@ class Linear(Drawable):
         if set(self._outputs) != set(outer._inputs) or any(
             bits > outer._inputs[name] for name, bits in self._outputs.items()
         ):
-            raise LayoutError(f"cannot go on from {self.outputs} to a map that takes {outer.inputs}")
+            raise LayoutError(f"cannot compose a map to {self.outputs} with one that takes {outer.inputs}")
         moved = [_pack_bits(outer._inputs, _unpack_bits(self._outputs, column), "a value") for column in self._columns]
         return Linear._of_columns(self._inputs, outer._outputs, multiply(outer._columns, moved))
 

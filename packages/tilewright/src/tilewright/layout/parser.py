@@ -33,7 +33,7 @@ _SHIFT_NEXT = re.compile(r"(?=_?[0-9]+\s*o(?![\w.]))", re.ASCII)
 
 
 def parse(text: str) -> LayoutLike | Swizzle:
-    """Return the layout, composition, swizzle or inverse that `text` describes: what `str` prints of it.
+    """Return the layout, composition, swizzle or inverse that `text` describes, in the form that `str` prints.
 
     >>> parse("(_4,_8):(_8,_1)"), parse("Sw<2,0,2> o (4,4):(4,1)")
     (Layout((4, 8), (8, 1)), ComposedLayout(Swizzle(2, 0, 2), Layout((4, 4), (4, 1))))

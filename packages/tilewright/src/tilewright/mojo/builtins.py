@@ -21,7 +21,7 @@ _WRAP = DType.int64.round_number
 
 
 def atol(text: object, base: int = 10) -> int:
-    """Return the integer that a text says, in a base.
+    """Return the integer that a text spells in a base.
 
     >>> atol(" 12 "), atol("ff", 16)
     (12, 255)
@@ -110,9 +110,9 @@ def format_value(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a pointer comes from: `owner` is the object that holds the memory, which a tensor keeps alive.
+    """The origin of a pointer: `owner` is the object that holds the memory, which a tensor keeps alive.
 
-    `mut` says whether it can be written through the pointer. An origin without an owner stands for any:
+    `mut` is whether the pointer can write. An origin without an owner stands for any:
     `MutAnyOrigin`, `ImmutAnyOrigin`.
 
     >>> MutAnyOrigin.mut, Origin(False) == ImmutAnyOrigin
@@ -307,8 +307,8 @@ class IndexList(list[int], metaclass=ParametrizedMeta):
 
     >>> IndexList[2](1, 2), IndexList[3](0)
     ((1, 2), (0, 0, 0))
-    >>> Index(1, 2) + Index(10, 20), Index(3, 4) * 2, Index(3, 4).flattened_length()
-    ((11, 22), (6, 8), 12)
+    >>> Index(1, 2) + Index(10, 20), Index(3, 4) * 2
+    ((11, 22), (6, 8))
     """
 
     __slots__ = ()
@@ -325,7 +325,7 @@ class IndexList(list[int], metaclass=ParametrizedMeta):
 
     @property
     def size(self) -> int:
-        """Return the number of entries.
+        """The number of entries.
 
         >>> Index(1, 2).size
         2
@@ -351,17 +351,6 @@ class IndexList(list[int], metaclass=ParametrizedMeta):
         IndexList[2]
         """
         return IndexListType(len(self))
-
-    def flattened_length(self) -> int:
-        """Return the product of the entries.
-
-        >>> Index(3, 4).flattened_length()
-        12
-        """
-        result = 1
-        for entry in self:
-            result *= entry
-        return result
 
     def canonicalize(self) -> IndexList:
         """Return the same list.
@@ -400,7 +389,7 @@ class IndexList(list[int], metaclass=ParametrizedMeta):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class IndexListType:
-    """The type `IndexList[size]`: called with its `entries`, a tuple of so many integers; `isinstance` checks tuples.
+    """The type `IndexList[size]`: called with a tuple of `size` integers, `entries`; `isinstance` checks tuples.
 
     >>> isinstance((2, 4), IndexList[2]), isinstance((2, 4), IndexList[3])
     (True, False)

@@ -74,7 +74,7 @@ def label_store(store: Store, space: AddressSpace, any_origin: bool = False) -> 
 
 
 class MemoryWindow(metaclass=ParametrizedMeta):
-    """Elements of one flat memory from an offset on: what pointers, arrays, lists, spans and buffers have in common.
+    """Elements of one flat memory from an offset on: the base of pointers, arrays, lists, spans and buffers.
 
     >>> window = Pointer(Store.of([10, 11, 12]), 1)
     >>> window.dtype, window.mut, window.get_subscript(unsafe_offset=1)
@@ -87,7 +87,7 @@ class MemoryWindow(metaclass=ParametrizedMeta):
 
     @property
     def dtype(self) -> DType:
-        """Return the number type of the elements.
+        """The number type of the elements.
 
         >>> Pointer(Store.of([10, 11]), 1).dtype
         DType.int64
@@ -96,7 +96,7 @@ class MemoryWindow(metaclass=ParametrizedMeta):
 
     @property
     def T(self) -> MojoValue:  # noqa: N802  (Mojo's name)
-        """Return the type of the elements.
+        """The type of the elements.
 
         >>> Pointer(Store.of([10, 11]), 1).T
         SIMD[DType.int64, 1]
@@ -107,7 +107,7 @@ class MemoryWindow(metaclass=ParametrizedMeta):
 
     @property
     def mut(self) -> bool:
-        """Return whether the memory can be written.
+        """Whether the memory can be written.
 
         >>> Pointer(Store.of(b"ab"), 1).mut
         False
@@ -164,7 +164,7 @@ class Pointer(MemoryWindow):
 
     @property
     def storage(self) -> object:
-        """Return the object that holds the memory.
+        """The object that holds the memory.
 
         >>> Pointer(Store.of([10, 11]), 1).storage
         [10, 11]
@@ -173,7 +173,7 @@ class Pointer(MemoryWindow):
 
     @property
     def origin(self) -> Origin:
-        """Return where the pointer comes from.
+        """The origin of the pointer.
 
         >>> Pointer(Store.of([10, 11]), 1).origin
         Origin(mut=True)
@@ -182,7 +182,7 @@ class Pointer(MemoryWindow):
 
     @property
     def address_space(self) -> AddressSpace:
-        """Return the address space of the memory: a label.
+        """The address space of the memory: a label.
 
         >>> Pointer(Store.of([10, 11]), 1).address_space
         <AddressSpace.GENERIC: 0>
@@ -191,7 +191,7 @@ class Pointer(MemoryWindow):
 
     @property
     def address(self) -> int:
-        """Return the byte address.
+        """The byte address.
 
         >>> pointer = Pointer(Store.of(bytearray(16), "float32"), 0)
         >>> (pointer + 1).address - pointer.address
@@ -234,7 +234,7 @@ class Pointer(MemoryWindow):
     def store(self) -> StoreMethod:
         """Write a scalar or a vector: `p.store(x)`, or further on `p.store[width=4](i, x)`.
 
-        Its attributes are those of the memory: `p.store.data`, `p.store.size`.
+        It has the attributes of the memory: `p.store.data`, `p.store.size`.
 
         >>> pointer = Pointer(Store.of([10, 11, 12]), 0)
         >>> pointer.store(1, SIMD(5, 6))
@@ -430,7 +430,7 @@ def _point_to(value: object) -> Pointer:
 
 
 class MemoryArray(MemoryWindow):
-    """Elements of memory, from `offset` on: what arrays, lists, spans and buffers have in common.
+    """Elements of memory, from `offset` on: the base of arrays, lists, spans and buffers.
 
     >>> MemoryArray(Store.of([5, 6, 7]), 1, 2)[1]
     Int64(7)
@@ -475,7 +475,7 @@ class MemoryArray(MemoryWindow):
 
     @property
     def origin(self) -> Origin:
-        """Return where the memory comes from.
+        """The origin of the memory.
 
         >>> MemoryArray(Store.of([5, 6]), 0, 2).origin
         Origin(mut=True)
@@ -484,7 +484,7 @@ class MemoryArray(MemoryWindow):
 
     @property
     def array(self) -> npt.NDArray[Any]:
-        """Return the numbers as a flat array of NumPy that shares the memory.
+        """The numbers as a flat array of NumPy that shares the memory.
 
         >>> MemoryArray(Store.of([5, 6, 7]), 1, 2).array.tolist()
         [6, 7]
@@ -615,7 +615,7 @@ class InlineArray(MemoryArray):
 
     @property
     def size(self) -> int:
-        """Return the number of elements.
+        """The number of elements.
 
         >>> InlineArray["int8", 3](fill=0).size
         3
@@ -705,7 +705,7 @@ Made = TypeVar("Made")
 
 
 def allocate_on_stack(element: Any, count: int, space: AddressSpace = AddressSpace.GENERIC) -> Any:
-    """Return memory for `count` elements of a type: inside a kernel that of a block (SHARED) or of a thread.
+    """Return memory for `count` elements of a type: inside a kernel, memory of a block (SHARED) or of a thread.
 
     Inside a kernel scalars have no values until they are written; on the host they are zeros.
 

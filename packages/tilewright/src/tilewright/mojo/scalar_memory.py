@@ -35,7 +35,7 @@ class Cells:
 
     @property
     def size(self) -> int:
-        """Return the number of objects.
+        """The number of objects.
 
         >>> Cells([]).size
         0
@@ -44,7 +44,7 @@ class Cells:
 
     @property
     def origin(self) -> list[Any]:
-        """Return the list that holds the objects.
+        """The list that holds the objects.
 
         >>> Cells([1]).origin
         [1]
@@ -81,8 +81,8 @@ def number_type_of(kind: object) -> DType | None:
         return DType.of(kind)
     if isinstance(kind, type) and issubclass(kind, np.generic):
         return DType.of(kind)
-    found = getattr(kind, "number_type", None)
-    return found if isinstance(found, DType) else None  # a struct may have a member of that name
+    number_type = getattr(kind, "number_type", None)
+    return number_type if isinstance(number_type, DType) else None  # a struct may have a member of that name
 
 
 def allocate(kind: Any, count: int) -> Any:

@@ -21,7 +21,7 @@ from .brackets import MojoValue, ParametrizedMeta, brackets
 
 
 class Error(TilewrightError):
-    """Mojo's `Error`: a text. What is given is joined.
+    """Mojo's `Error`: a text, joined from its arguments.
 
     >>> str(Error("no row ", 3))
     'no row 3'
@@ -85,9 +85,9 @@ class DType(ScalarFormat):
         >>> DType("float32") is DType.float32
         True
         """
-        found = getattr(cls, mojo_name or name, None)
-        if isinstance(found, DType):
-            return found
+        dtype = getattr(cls, mojo_name or name, None)
+        if isinstance(dtype, DType):
+            return dtype
         source = format_of(name).require_scalar("a number type")
         self = object.__new__(cls)
         for field in ("name", "dtype", "bits", "kind"):
@@ -155,30 +155,6 @@ class DType(ScalarFormat):
         True
         """
         return self.kind == "uint"
-
-    def is_numeric(self) -> _Bool:
-        """Return whether the numbers are integers or floats.
-
-        >>> DType.bool.is_numeric()
-        False
-        """
-        return self.kind != "bool"
-
-    def is_half_float(self) -> _Bool:
-        """Return whether the numbers are floats of 16 bits.
-
-        >>> DType.bfloat16.is_half_float()
-        True
-        """
-        return self.kind == "float" and self.bits == 16
-
-    def is_float8(self) -> _Bool:
-        """Return whether the numbers are floats of 8 bits.
-
-        >>> DType.float8_e5m2.is_float8()
-        True
-        """
-        return self.kind == "float" and self.bits == 8
 
     def size_of(self) -> _Int:
         """Return the bytes of a number.
@@ -584,28 +560,28 @@ class SIMDType:
 
     @property
     def MAX(self) -> SIMD:  # noqa: N802  (Mojo's name)
-        """Return the largest number; of floats, infinity."""
+        """The largest number; of floats, infinity."""
         dtype = self.dtype
         return self(inf if dtype.kind == "float" else dtype.low + dtype.width_mask if dtype.kind != "bool" else 1)
 
     @property
     def MIN(self) -> SIMD:  # noqa: N802
-        """Return the lowest number; of floats, minus infinity."""
+        """The lowest number; of floats, minus infinity."""
         return self(-inf if self.dtype.kind == "float" else self.dtype.low)
 
     @property
     def MAX_FINITE(self) -> SIMD:  # noqa: N802
-        """Return the largest finite number."""
+        """The largest finite number."""
         return self(self.dtype.limits.highest)
 
     @property
     def MIN_FINITE(self) -> SIMD:  # noqa: N802
-        """Return the lowest finite number."""
+        """The lowest finite number."""
         return self(self.dtype.limits.lowest)
 
     @property
     def element_type(self) -> DType:
-        """Return the number type."""
+        """The number type."""
         return self.dtype
 
     def __instancecheck__(self, value: object) -> bool:
@@ -691,7 +667,7 @@ class SIMD(SIMDArithmetic, metaclass=ParametrizedMeta):
         if named:
             raise TypeError(f"SIMD has the parameters dtype and size, got {', '.join(named)}")
         if dtype is None or dtype is ... or size is None or size is ...:
-            return cls  # what is open is any
+            return cls  # open parameters allow any
         count = as_integer(size, "the size of a SIMD type")
         if count < 1 or count & (count - 1):
             raise LayoutError(f"the size of a SIMD type must be a power of two, got {count}")
@@ -699,7 +675,7 @@ class SIMD(SIMDArithmetic, metaclass=ParametrizedMeta):
 
     @property
     def size(self) -> int:
-        """Return how many numbers there are.
+        """The number of numbers.
 
         >>> SIMD[DType.int8, 4](0).size
         4
@@ -709,7 +685,7 @@ class SIMD(SIMDArithmetic, metaclass=ParametrizedMeta):
 
     @property
     def array(self) -> Array:
-        """Return the numbers as an array of NumPy; a scalar as an array of one.
+        """The numbers as an array of NumPy; a scalar as an array of one.
 
         >>> Float32(1.5).array
         array([1.5], dtype=float32)
@@ -758,15 +734,6 @@ class SIMD(SIMDArithmetic, metaclass=ParametrizedMeta):
         """
         (dtype,) = parameters or (target,)
         return convert(self, DType.of(dtype))
-
-    @brackets
-    def to_bits(self, parameters: tuple[Any, ...]) -> SIMD:
-        """Return the bits as unsigned integers of the same size.
-
-        >>> Float32(1).to_bits()
-        UInt32(1065353216)
-        """
-        return as_vector(self.array.view(f"u{self.dtype.itemsize}"))
 
     # Reductions.
 
@@ -849,7 +816,7 @@ class SIMD(SIMDArithmetic, metaclass=ParametrizedMeta):
         return _make_vector(known[0].dtype, np.asarray(np.where(self.array, *numbers), known[0].dtype.dtype))
 
     def join(self, other: object) -> SIMD:
-        """Return the numbers of this vector, then those of `other`.
+        """Return the numbers of this vector, followed by the numbers of `other`.
 
         >>> SIMD[DType.int32, 2](1, 2).join(SIMD[DType.int32, 2](3, 4))
         SIMD[DType.int32, 4](1, 2, 3, 4)

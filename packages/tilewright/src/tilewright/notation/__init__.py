@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text of other systems, as objects of the library: what ttnn prints, and the layouts in the IR of tt-mlir."""
+"""Texts of other systems as objects of the library, such as values that ttnn prints and layouts in tt-mlir's IR."""
 
 from typing import TYPE_CHECKING
 

@@ -54,7 +54,7 @@ class ParsedText(Drawable):
 
     A `subject` is a layout, a tensor spec, a memory config, a sharding, a report on an error or the arguments of a
     kernel, and `.show()` draws it.
-    `.layout`, `.spec` and `.explain()` work on texts that have them, and otherwise say what is missing.
+    `.layout`, `.spec` and `.explain()` work on texts that have them; for others the error names what is missing.
 
     >>> parsed = parse("bf16[8,128]{1,0:T(8,128)(2,1)}")
     >>> parsed.notation, parsed.layout(1, 0), parsed.value.dtype
@@ -134,7 +134,7 @@ class ParsedText(Drawable):
 
     @property
     def subject(self) -> Subject:
-        """What the text is about: a layout, a tensor spec, a memory config, a shape, a sharding, an error, or a kernel.
+        """The subject of the text: a layout, a tensor spec, a memory config, a shape, a sharding, an error or a kernel.
 
         >>> print(
         ...     parse("MemoryConfig(memory_layout=TensorMemoryLayout.INTERLEAVED, buffer_type=BufferType.L1)").subject
@@ -151,7 +151,7 @@ class ParsedText(Drawable):
     def explain(
         self, coordinate: Iterable[Coordinate] | None = None
     ) -> Explanation | OffsetExplanation | TileExplanation | str:
-        """Return where the element at a `coordinate` is, step by step; of an error or a kernel, what its text says.
+        """Return where the element at a `coordinate` is, step by step; the explanation of an error or a kernel.
 
         >>> print(parse("f32[8,128]{1,0}").explain((1, 5)))
         element   (1, 5) of (8,128):(128,1)

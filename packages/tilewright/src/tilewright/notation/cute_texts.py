@@ -94,9 +94,9 @@ class Dynamic(str):
 
     @property
     def divisor(self) -> int:
-        """What divides the number."""
-        found = _DIVISOR.search(self)
-        return max(1, int(found[1])) if found else 1
+        """The known divisor of the number."""
+        match = _DIVISOR.search(self)
+        return max(1, int(match[1])) if match else 1
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ class CuteText:
 
     `pointer` is the kind of pointer, `bits` the width of its elements, `dtype` their type and `address` its text;
     `swizzle` is the one that was printed, which acts on bytes if there is a pointer behind it, or if it is
-    `of_pointer`. `layout` counts elements. `facts` are whatever else the text says, or that it leaves open.
+    `of_pointer`. `layout` counts elements. `facts` are all other statements of the text, and what it leaves open.
 
     >>> atom = parse_cute("Sw<3,4,3> o smem_ptr[16b](unset) o (_8,_64):(_64,_1)")
     >>> print(atom.layout, atom.pointer, atom.bits, atom.swizzle)
@@ -182,7 +182,7 @@ class CuteText:
 
     @property
     def head(self) -> str:
-        """What stands before the layout: the pointer as it is printed, with its swizzle and its address."""
+        """The text before the layout: the pointer as it is printed, with its swizzle and its address."""
         if not self.pointer.isidentifier():  # with all that belongs to it, or none
             return self.pointer
         return f"{f'{self.swizzle}_' if self.of_pointer else ''}{self._name}({self.address})"
@@ -215,7 +215,7 @@ def parse_cute(text: str, shape: Sequence[int] | None = None) -> CuteText:
     if several := _SEVERAL.match(text):
         lines = ", ".join(re.findall(r"^[ \t]*(\w+):", text, re.MULTILINE)) or "LayoutC_TV"
         raise FileFormatError(f"a CuTe layout: a {several[1]} has several; paste one of its lines: {lines}")
-    types = [found.start() for found in _MLIR_TYPE.finditer(text)]
+    types = [match.start() for match in _MLIR_TYPE.finditer(text)]
     if "!cute." in text and not types:
         raise FileFormatError("a CuTe layout: expected !cute.memref<...>, .layout, .composed_layout or .coord_tensor")
     if types and "\n" in text[types[0] : types[-1]].strip():
@@ -268,31 +268,31 @@ class _CuteReader:
 
     def read_chain(self, separator: str = "o", depth: int = 0) -> CuteText:
         """Return the layout of a chain: term o term o ..., with pointers, swizzles and offsets before the layout."""
-        cursor, found, start, is_of_bytes = self.cursor, CuteText(None), 0, False
+        cursor, result, start, is_of_bytes = self.cursor, CuteText(None), 0, False
         while (term := self._read_term(separator)) is not None:
             if start and term[1]:
                 cursor.fail("one offset")
             part, start = term[0], term[1] or start
-            if found.pointer and part.pointer:
+            if result.pointer and part.pointer:
                 cursor.fail("one pointer")
-            if found.swizzle is not None and part.swizzle is not None:
+            if result.swizzle is not None and part.swizzle is not None:
                 cursor.fail("one swizzle")
-            is_of_bytes |= part.of_pointer or bool(part.pointer and found.swizzle is not None)
-            found = replace(found, **{name: value for name, value in vars(part).items() if value})
+            is_of_bytes |= part.of_pointer or bool(part.pointer and result.swizzle is not None)
+            result = replace(result, **{name: value for name, value in vars(part).items() if value})
             if not cursor.accept(separator):
-                if found.swizzle is None or found.pointer:
+                if result.swizzle is None or result.pointer:
                     cursor.fail("'o' and a layout")
-                return CuteText(found.swizzle)
+                return CuteText(result.swizzle)
         layout = self._read_layout(depth)
         if isinstance(layout, CuteText):
-            if found.swizzle is not None or (found.pointer and layout.pointer):
+            if result.swizzle is not None or (result.pointer and layout.pointer):
                 cursor.fail("one swizzle and one pointer")
-            return replace(found, layout=layout.layout, swizzle=layout.swizzle) if found.pointer else layout
+            return replace(result, layout=layout.layout, swizzle=layout.swizzle) if result.pointer else layout
         if separator == "," and cursor.accept(","):  # the offset is the last argument
             if cursor.accept("offset"):
                 cursor.expect("=")
             start = self._read_integer()
-        return self._finish(found, layout, start, is_of_bytes)
+        return self._finish(result, layout, start, is_of_bytes)
 
     def _read_term(self, separator: str) -> tuple[CuteText, Any] | None:
         """Return what a term before the layout states, and the offset or coordinate that it starts at; or None."""
@@ -505,11 +505,11 @@ class _CuteReader:
         if stride is not None and not is_congruent(shape, stride):
             raise FileFormatError(f"{self.cursor.name}: shape {shape} and stride {stride} have different nesting")
         if any(isinstance(leaf, Dynamic) for leaf in leaves((shape, stride))):
-            found = DynamicLayout(shape, stride)
-            found = found if self.shape is None else found.fill(self.shape)
-            if found.unknown:
-                return found
-            shape = found.shape
+            layout = DynamicLayout(shape, stride)
+            layout = layout if self.shape is None else layout.fill(self.shape)
+            if layout.unknown:
+                return layout
+            shape = layout.shape
         try:
             return Layout(shape) if stride is None else Layout(shape, stride)
         except (LayoutError, TypeError) as problem:

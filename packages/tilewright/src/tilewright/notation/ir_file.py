@@ -147,9 +147,8 @@ class _Statement:
 
 
 class _Window:
-    """The part of a long text that is in memory; what lies before `at` is forgotten, less one character.
-
-    That character is what tells whether a line starts at `at`.
+    """The part of a long text that is in memory; text before `at` is forgotten except for one character,
+    which tells whether a line starts at `at`.
     """
 
     def __init__(self, chunks: Iterator[str]) -> None:
@@ -568,8 +567,8 @@ class LayoutUse:
 def find_layouts(path: FilePath | SourceFile) -> Iterator[LayoutUse]:
     """Return an iterator over the tensor types with a layout in the IR file at `path`, in order.
 
-    The file is read in pieces, so it can be of any size. Comments, strings and test patterns are passed over; what
-    cannot be read is reported, and the rest is read all the same.
+    The file is read in pieces, so it can be of any size. Comments,
+    strings and test patterns are skipped; unreadable types are reported, and the rest is read all the same.
 
     >>> import tempfile
     >>> from pathlib import Path

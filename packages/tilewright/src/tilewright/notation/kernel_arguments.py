@@ -41,7 +41,7 @@ class KernelArguments:
     def readings(self, chip: ChipLike | None = None, offset: int | None = None) -> list[Reading]:
         """Return the possible accessors on a `chip`: those from `offset` on, or each run that the words allow.
 
-        Words inside of longer accessors are no accessors of their own. A run with a sharded accessor rules out those
+        Words inside longer accessors do not count as accessors. A run with a sharded accessor rules out those
         without, and a run with an interleaved one those of single words.
 
         >>> kernel = parse_kernel_arguments("KERNEL_COMPILE_TIME_ARGS=0,4096,4,2,4096")
@@ -51,18 +51,18 @@ class KernelArguments:
         if offset is None and self.offsets:
             return [tuple([parse_accessor(self.words, chip, at) for at in sorted(set(self.offsets))])]
         if offset is not None:
-            parse_accessor(self.words, chip, offset)  # which says why there is none
+            parse_accessor(self.words, chip, offset)  # raises with the reason if there is none
         runs: dict[int, list[AccessorArguments]] = {}  # by their end
         reach = 0
         for at in range(offset or 0, len(self.words)):
             try:
-                found = parse_accessor(self.words, chip, at)
+                accessor = parse_accessor(self.words, chip, at)
             except MemoryConfigError:
                 continue
-            end = at + len(found.words)
+            end = at + len(accessor.words)
             if end > reach:
                 reach = end
-                runs[end] = [*runs.pop(at, ()), found]
+                runs[end] = [*runs.pop(at, ()), accessor]
         if offset is not None:
             return [tuple(next(run for run in runs.values() if run[0].offset == offset))]
         best = max([_strength(run) for run in runs.values()], default=0)
@@ -77,8 +77,8 @@ class KernelArguments:
         """
         readings = self.readings(chip, offset)
         if len(readings) != 1:
-            found = ", ".join([str(run[0].offset) for run in readings])
-            what = f"{len(readings)} at {found}" if readings else "none"
+            offsets = ", ".join([str(run[0].offset) for run in readings])
+            what = f"{len(readings)} at {offsets}" if readings else "none"
             raise LayoutError(f"expected accessors at one place of {len(self.words)} words, got {what}; {_REMEDY}")
         return readings[0]
 
@@ -132,18 +132,18 @@ def _strength(run: list[AccessorArguments]) -> int:
 
 
 def parse_kernel_arguments(text: str) -> KernelArguments:
-    """Return the arguments in a `text` with the command that compiles a kernel; what else is around is ignored.
+    """Return the arguments in a `text` with the command that compiles a kernel; the rest is ignored.
 
     >>> parse_kernel_arguments('-DFULL_KERNEL_NAME="reader/1/" -DKERNEL_COMPILE_TIME_ARGS=2,4096 -O2').name
     'reader/1/'
     """
-    found = {match[1] for match in _WORDS.finditer(text)}
-    if len(found) != 1:
+    texts = {match[1] for match in _WORDS.finditer(text)}
+    if len(texts) != 1:
         raise LayoutError(
-            f"expected KERNEL_COMPILE_TIME_ARGS=1,2048,... of one kernel, in decimal, got those of {len(found)}; pass"
-            " the command that compiles one kernel"
+            f"expected KERNEL_COMPILE_TIME_ARGS=1,2048,... of one kernel, in decimal, got {len(texts)} lists; pass the"
+            " command that compiles one kernel"
         )
-    words = tuple([int(word.strip(" \tu\n")) for word in found.pop().split(",")])
+    words = tuple([int(word.strip(" \tu\n")) for word in texts.pop().split(",")])
     name = _NAME.search(text)
     named = tuple([(match[1], int(match[2])) for match in _NAMED.finditer(text.partition("COMPILE_TIME_ARG_MAP")[2])])
     offsets = tuple([int(match[1]) for match in _OFFSET.finditer(text)])

@@ -438,7 +438,7 @@ def index_map_of(layout: LayoutLike, notation: str) -> IndexMap:
     """
     parts = strided_parts(layout, notation)
     if 0 in [part.extent for part in parts]:
-        raise LayoutError(f"{layout} has no elements, so there is nothing that {notation} could map")
+        raise LayoutError(f"{layout} has no elements, so {notation} has nothing to map")
     names = tuple([f"d{k}" for k in range(max([part.mode for part in parts], default=-1) + 1)])
     terms = []
     for part in parts:
@@ -460,7 +460,7 @@ _MAX_DEPTH = 64
 
 
 def parse_index_expressions(text: str) -> IndexMap:
-    """Return the map of a `text`, `affine_map<(d0, d1)[s0] -> (d0 floordiv 8)>` or what is inside; names are free.
+    """Return the map of a `text`, `affine_map<(d0, d1)[s0] -> (d0 floordiv 8)>` or the part inside; names are free.
 
     >>> parse_index_expressions("affine_map<(i, j) -> (i * 8 + j floordiv 2)>")(2, 5)
     (18,)
@@ -636,7 +636,7 @@ def parse_strided_memref(text: str) -> StridedMemref:
             space += cursor.raw()
         elif space.startswith("#") and "." not in space:
             raise FileFormatError(
-                f"{cursor.name}: {space} may be a map or a memory space; write what it stands for instead"
+                f"{cursor.name}: {space} may be a map or a memory space; write its definition instead"
             )
     cursor.expect(">")
     cursor.expect_end()

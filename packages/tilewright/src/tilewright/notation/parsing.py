@@ -206,7 +206,7 @@ def parse_with_spare_shape(
 
 
 def _require_same_shape(parsed: Any, shape: tuple[int, ...]) -> None:
-    """Raise if a text has a shape of its own, and it is not the one that was given as well."""
+    """Raise if a text states a shape that differs from the given one."""
     own = parsed.stated_shape if hasattr(parsed, "notation") else _shape_of(parsed)
     if not isinstance(own, tuple):
         return

@@ -346,7 +346,7 @@ def parse_sharding(text: str, mesh: str | Mapping[str, int] = "") -> DeviceShard
 
 
 class _ShardingReader:
-    """Reads a text at a cursor, and collects its meshes and shardings, which are one each, and what is besides."""
+    """Reads a text at a cursor, and collects its meshes, its shardings and all other parts."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -622,12 +622,12 @@ class _ShardingReader:
 
     def _read_placements(self) -> None:
         """Read placements of DTensor: [Shard(0), Replicate()], S(0)R, or f32[8, 4](S(0)R)."""
-        cursor, found = self.cursor, list[re.Match[str]]()
+        cursor, matches = self.cursor, list[re.Match[str]]()
 
         def read_some() -> None:
-            found.append(cursor.match(_PLACEMENT) or cursor.fail(f"a sharding or a mesh, {_EXAMPLES}"))
+            matches.append(cursor.match(_PLACEMENT) or cursor.fail(f"a sharding or a mesh, {_EXAMPLES}"))
             while match := cursor.match(_PLACEMENT):
-                found.append(match)
+                matches.append(match)
 
         if tensor := cursor.match(_TENSOR):
             self.besides.append(tensor[1])
@@ -639,7 +639,7 @@ class _ShardingReader:
             read_some()
         if shape := cursor.match(_ON):
             self.shape = _find_numbers(shape[1])
-        self.drafts.append(_Draft(placements=found))
+        self.drafts.append(_Draft(placements=matches))
 
     def _place(self, placements: list[re.Match[str]], axes: _Axes) -> list[Cut]:
         """Return the cuts of the placements of DTensor, in the order in which their axes cut."""

@@ -542,7 +542,7 @@ _ROWS, _COLUMNS = 8, 128  # of a register
 
 @dataclass(frozen=True)
 class VectorLayout:
-    """Where a vector lies in registers of 8 x 128 words of 32 bits: tiles of its last two dimensions.
+    """The place of a vector in registers of 8 x 128 words of 32 bits: tiles of its last two dimensions.
 
     `bits` is the width of an element; several share a word, as its parts. `offsets` are the row and the column of the
     first element in its register; None: all rows or columns have the same. `implicit` are the dimensions of extent 1,
@@ -574,7 +574,7 @@ class VectorLayout:
 
     @property
     def besides(self) -> list[str]:
-        """What is wrong with offsets that are not within a register; the layout counts whole registers for them.
+        """The problem of offsets that are not within a register; the layout counts whole registers for them.
 
         >>> parse_vpad('#tpu.vpad<"32,{*,128},(8,128)">').besides
         ['an offset of 128 in a register of 8 x 128, which Mosaic refuses']

@@ -148,18 +148,18 @@ def parse_triton_type(
         line = " ".join(body.split()) if _ASSIGNMENT.match(body) else ""
         return TritonType(own, "f16", encoding, bool(space), f"{space}, mutable" if space else "", line, is_alone=True)
     is_type = any(map(reader.cursor.peek, (*_MEMORY_TYPES, "tensor")))
-    if is_type or not (starts := [found.start() for found in _TYPE_WITH_ENCODING.finditer(body)]):
+    if is_type or not (starts := [match.start() for match in _TYPE_WITH_ENCODING.finditer(body)]):
         result = reader.read_type()
         reader.cursor.expect_end()
         return result
-    found: dict[TritonType, int] = {}
+    types: dict[TritonType, int] = {}
     for start in starts:
         reader.cursor.at = start
-        found[reader.read_type()] = start
-    if len(found) > 1 and "\n" in body[min(starts) : max(starts)]:
-        names = "; ".join([f"{str(kind)[:60]}..." for kind in list(found)[:4]])
-        raise FileFormatError(f"a Triton type: this text has {len(found)} types, {names}; paste one, or one operation")
-    return replace(max(found, key=lambda kind: found[kind]), line=" ".join(body.split()))
+        types[reader.read_type()] = start
+    if len(types) > 1 and "\n" in body[min(starts) : max(starts)]:
+        names = "; ".join([f"{str(kind)[:60]}..." for kind in list(types)[:4]])
+        raise FileFormatError(f"a Triton type: this text has {len(types)} types, {names}; paste one, or one operation")
+    return replace(max(types, key=lambda kind: types[kind]), line=" ".join(body.split()))
 
 
 def parse_encoding(text: str, aliases: Mapping[str, str] | None = None) -> TritonEncoding:
@@ -256,17 +256,17 @@ class _TritonReader:
             reason = "the compiler chooses it; print the layout that it chose" if name in _CHOSEN else known
             raise FileFormatError(f"{cursor.name}: {name} has no encoding: {reason}")
         kind, parameters = _CONSTRUCTORS[name]
-        given = dict[str, Any]()
+        fields = dict[str, Any]()
 
         def read_argument() -> None:
             keyword = cursor.match(_ARGUMENT)
-            parameter = keyword[1] if keyword else next(iter([*parameters][len(given) :]), "")
-            if parameter not in (*parameters, *_OLDER_PARAMETERS) or parameter in given:
+            parameter = keyword[1] if keyword else next(iter([*parameters][len(fields) :]), "")
+            if parameter not in (*parameters, *_OLDER_PARAMETERS) or parameter in fields:
                 cursor.fail(f"an argument of {name}({', '.join(parameters)})")
-            given[parameter] = self._read_value(depth + 1, is_python=True)
+            fields[parameter] = self._read_value(depth + 1, is_python=True)
 
         cursor.items(")", read_argument, MAX_VALUES, is_python=True)
-        return _as_encoding(kind, {parameters.get(name, name): value for name, value in given.items()})
+        return _as_encoding(kind, {parameters.get(name, name): value for name, value in fields.items()})
 
     def _read_padding(self) -> tuple[int, int]:
         interval = self.cursor.integer("an interval")
@@ -419,7 +419,7 @@ def validate_fields(encoding: TritonEncoding) -> None:
 
 
 def _is_row(value: object, count: int | None = None, least: int | None = None) -> TypeGuard[list[int]]:
-    """Return whether a value is a list of `count` integers, none of which is below the `least`; a bool is none."""
+    """Return whether a value is a list of `count` integers, none of them below the `least`; bools do not count."""
     integers = value if isinstance(value, list) and count in (None, len(value)) else [None]
     return all(type(number) is int and (least is None or number >= least) for number in integers)
 

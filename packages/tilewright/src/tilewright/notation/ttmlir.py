@@ -636,7 +636,7 @@ Severity = Literal["ok", "note", "warning", "error"]
 
 @dataclass(frozen=True, slots=True)
 class LayoutVerdict:
-    """Whether a layout satisfies the shape rule for a tensor, and how much that matters.
+    """The verdict of the shape rule on the layout of a tensor, with its severity.
 
     >>> LayoutVerdict("satisfied", "ok", (1, 1), (1, 1))
     LayoutVerdict(rule='satisfied', severity='ok', memref=(1, 1), expected=(1, 1), reason='')

@@ -67,7 +67,7 @@ class TaskRecords:
         return self.numbers.size
 
     def find(self, numbers: range) -> dict[int, Checksums]:
-        """Return the checksums of those tasks of a range that are recorded.
+        """Return the checksums of the recorded tasks in a range.
 
         >>> TaskRecords([1], [0], [0]).find(range(5, 9))
         {}

@@ -63,7 +63,7 @@ class _OperandBuffer:
         self._views: dict[tuple[int, ...], Array] = {}
 
     def advance(self) -> Array:
-        """Go on to the operand's next tile, and return the array for it; all schedules take tiles in order."""
+        """Advance to the operand's next tile, and return its array; all schedules take tiles in order."""
         self.tile = tile = next(self.tiles)
         array = self._views.get(tile.shape)
         if array is None:
@@ -206,7 +206,7 @@ class PipelineKernel(Protocol):
         """The local memory of one work-group."""
 
     def run(self, groups: int | None = None) -> PipelineReport:
-        """Run the kernel on all tiles, shared among so many `groups` of threads, and return a report."""
+        """Run the kernel on all tiles, shared among `groups` groups of threads, and return a report."""
 
 
 class Pipeline(PipelineSpec):

@@ -92,7 +92,7 @@ class TaskTimeoutError(TransferError):
 
 
 class BatchOrigin(NamedTuple):
-    """Where a batch of tasks comes from: the run it belongs to, and the process that submitted it."""
+    """The origin of a batch of tasks: the run it belongs to, and the process that submitted it."""
 
     run: str
     process: str
@@ -301,7 +301,7 @@ def run_batch(
     timeout: float | None = None,
     call_id: str = "",
 ) -> BatchResult:
-    """Run several tasks and return what became of them; this is what travels to a worker.
+    """Run several tasks and return their outcome; this call travels to a worker.
 
     Args:
         plan: the plan that the tasks belong to.

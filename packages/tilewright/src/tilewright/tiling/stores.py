@@ -119,7 +119,7 @@ def are_same_array(source: HasRegions, target: HasRegions) -> bool:
 
 
 class StoreLocation(NamedTuple):
-    """Where an array is stored, equal for all handles of it; `private` is why other processes cannot open it.
+    """The location of a stored array, equal for all of its handles; `private` is why other processes cannot open it.
 
     >>> StoreLocation(("file", "/data/a.zarr")).private
     ''
@@ -518,7 +518,7 @@ class ChunkCache:
             chunk.array = None
 
     def _shrink(self) -> None:
-        """Drop those chunks that are needed last, until a tenth of the limit is free."""
+        """Drop the chunks that are needed last, until a tenth of the limit is free."""
         decoded = [chunk for chunk in self._chunks.values() if chunk.array is not None]
         for chunk in sorted(decoded, key=_CachedChunk.next_use, reverse=True):
             if self.nbytes <= self.limit - self.limit // 10:
@@ -590,7 +590,7 @@ _LOCAL_STORES = {"LocalStore", "MemoryStore"}
 
 
 class StoreAccess(NamedTuple):
-    """How boxes of a stored array are read and written.
+    """Access to the boxes of a stored array.
 
     `is_parallel`: several threads may use it at once, and gain by it; `is_remote`: they mostly wait for a network.
 

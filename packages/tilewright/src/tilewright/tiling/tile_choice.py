@@ -38,8 +38,7 @@ _MAX_CANDIDATES = 4096
 class ChunkGrids:
     """The chunks of inputs and outputs over one space, the tiles that consist of them, and their costs.
 
-    `margins` is the halo of (before, after) per axis; `reads` and `writes` are the chunks of those operands that have
-    some.
+    `margins` is the halo of (before, after) per axis; `reads` and `writes` are the chunks of the chunked operands.
 
     >>> grids = ChunkGrids((64, 64), ((0, 0), (0, 0)), [((8, 8), 4)], [((32, 2), 4)])
     >>> grids.units, grids.amplification((32, 2), 0), grids.amplification((32, 8), 0)

@@ -41,30 +41,22 @@ from .tiler import Extents, as_extents
 AnyTensor = TypeVar("AnyTensor", bound="TransferTensor")
 
 
-def spaced_layout(
-    shape: Extents,
-    row_spacing: int | None = None,
-    plane_spacing: int | None = None,
-    row_alignment: int = 1,
-    plane_alignment: int = 1,
-) -> Layout:
+def spaced_layout(shape: Extents, row_spacing: int | None = None, plane_spacing: int | None = None) -> Layout:
     """Return a row-major layout of a `shape`, with gaps between rows and planes.
 
-    `row_spacing` and `plane_spacing` are elements from row to row and from plane to plane, by default packed; both are
-    rounded up to multiples of `row_alignment` and `plane_alignment`. Axes outside the planes are packed.
+    `row_spacing` and `plane_spacing` are elements from row to row and from plane to plane, by default packed. Axes
+    outside the planes are packed.
 
     >>> spaced_layout((2, 3, 5), row_spacing=8, plane_spacing=32)
     Layout((2, 3, 5), (32, 8, 1))
-    >>> spaced_layout((2, 3, 5), row_alignment=8)
-    Layout((2, 3, 5), (24, 8, 1))
     """
     space = as_extents(shape, "shape")
     width, height = (space[-1] if space else 1), (space[-2] if len(space) > 1 else 1)
-    row = _round_up(width if row_spacing is None else row_spacing, row_alignment)
+    row = width if row_spacing is None else row_spacing
     if height > 1 and row < width:
         raise LayoutError(f"row spacing {row} is less than the row length; use at least {width}")
     reach = (height - 1) * row + width
-    plane = _round_up(height * row if plane_spacing is None else plane_spacing, plane_alignment)
+    plane = height * row if plane_spacing is None else plane_spacing
     if prod(space[:-2]) > 1 and plane < reach:
         raise LayoutError(f"plane spacing {plane} is less than the plane size; use at least {reach}")
     outer = [plane * prod(space[axis + 1 : -2]) for axis in range(len(space) - 2)]
@@ -72,14 +64,8 @@ def spaced_layout(
     return Layout(space, strides)
 
 
-def _round_up(spacing: int, alignment: int) -> int:
-    if alignment < 1:
-        raise LayoutError(f"alignment must be at least 1, got {alignment}")
-    return -(-spacing // alignment) * alignment
-
-
 Fill: TypeAlias = "str | npt.ArrayLike | None"
-"""What stands outside a space: a value, "edge", "reflect", "symmetric" or "wrap"; None if nothing may."""
+"""The padding outside a space: a value, "edge", "reflect", "symmetric" or "wrap"; None if nothing may."""
 
 
 class TransferTensor:
@@ -169,14 +155,6 @@ class TransferTensor:
         (2, 4)
         """
         return self.sub(tile.offset, tile.shape)
-
-    def as_const(self: AnyTensor) -> AnyTensor:
-        """Return the same tensor, read-only.
-
-        >>> ExternalTensor(np.zeros(4)).as_const().const
-        True
-        """
-        return self._with_window(self.window, const=True)
 
     def _with_window(self: AnyTensor, window: Box, const: bool | None = None) -> AnyTensor:
         tensor = object.__new__(type(self))
@@ -353,7 +331,7 @@ def _describe_memory(memory: object) -> tuple[Buffer, Layout | None, np.dtype[An
         array = memory
     else:
         try:
-            array = np.frombuffer(cast("bytes", memory), np.uint8)  # refuses what is no buffer
+            array = np.frombuffer(cast("bytes", memory), np.uint8)  # refuses anything but a buffer
         except (TypeError, ValueError, BufferError) as problem:
             raise LayoutError(
                 f"expected an array or a buffer as memory, got {type(memory).__name__}: {problem}"

@@ -72,7 +72,7 @@ ExecutorFactory = Callable[[], Executor]
 
 
 class ExecutorSource:
-    """The executor of a run: one that was given, or the latest of those that a factory makes.
+    """The executor of a run: a given one, or the latest one from a factory.
 
     An executor made by a factory is shut down by `close`; a given one stays as it is.
 

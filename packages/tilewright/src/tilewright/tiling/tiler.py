@@ -29,7 +29,7 @@ _MAX_LISTED_SPANS = 1 << 16  # tiles along an axis; longer axes are iterated til
 def as_extents(value: Extents, name: str, rank: int | None = None) -> tuple[int, ...]:
     """Return one integer per axis; a single integer is repeated `rank` times.
 
-    `name` is what messages call the value. With a `rank`, a sequence must have that many entries.
+    `name` names the value in messages. With a `rank`, a sequence must have that many entries.
 
     >>> as_extents(2, "overlap", 3), as_extents([4, 5], "space")
     ((2, 2, 2), (4, 5))
@@ -48,7 +48,7 @@ def as_extents(value: Extents, name: str, rank: int | None = None) -> tuple[int,
 def as_margins(value: Margins, name: str, rank: int) -> tuple[tuple[int, int], ...]:
     """Return one (before, after) pair per axis, from one number, one number per axis, or one pair per axis.
 
-    `name` is what messages call the value.
+    `name` names the value in messages.
 
     >>> as_margins(1, "overlap", 2), as_margins((0, (1, 2)), "overlap", 2)
     (((1, 1), (1, 1)), ((0, 0), (1, 2)))
@@ -272,22 +272,6 @@ class Tiler(Drawable):
             tile, inside = (tuple(entry) for entry in zip(*entries, strict=True)) if entries else ((), ())
             holders.append((number_of(self.order, self.grid, tile), tile, inside))
         return TileExplanation(self.space, self.grid, at, tuple(holders))
-
-    def neighbours(self, number: int, diagonal: bool = False) -> list[int]:
-        """Return the numbers of the tiles that share a face (with `diagonal`, also a corner) with tile `number`.
-
-        >>> Tiler((10, 7), (4, 3)).neighbours(0)
-        [1, 3]
-        """
-        here = self.coords(number)
-        numbers = []
-        for direction in combinations((-1, 0, 1), repeat=self.rank):
-            if not any(direction) or (not diagonal and sum(map(abs, direction)) > 1):
-                continue
-            there = [c + d for c, d in zip(here, direction, strict=True)]
-            if all(0 <= c < n for c, n in zip(there, self.grid, strict=True)):
-                numbers.append(number_of(self.order, self.grid, tuple(there)))
-        return sorted(numbers)
 
     def __len__(self) -> int:
         return self.count

@@ -67,7 +67,7 @@ class Transfer:
         self._claim_lock = threading.Lock()  # taken by the thread that runs the transfer
 
     def run(self) -> None:
-        """Run the transfer after those it follows, and store an error for the wait.
+        """Run the transfer after the ones it follows, and store an error for the wait.
 
         A transfer runs once, in whatever order a queue runs transfers: its buffer may hold another tile later. A
         second call returns when the first is over.
@@ -91,7 +91,7 @@ class Transfer:
             self._finish_lock.release()
 
     def abandon(self, problem: BaseException) -> None:
-        """End a transfer with an error, unless it is running or over, so that nobody waits for it forever."""
+        """End a transfer with an error, unless it is running or over, so that no wait for it lasts forever."""
         if self._claim_lock.acquire(blocking=False):
             self.error = problem
             self._finish_lock.release()
@@ -118,7 +118,7 @@ class TransferQueue(Protocol):
     """
 
     def start(self, transfer: Transfer) -> None:
-        """Start a `transfer`; it may run at any time from now on, after those it follows."""
+        """Start a `transfer`; it may run at any time from now on, after the ones it follows."""
 
     def wait(self, transfers: Sequence[Transfer]) -> None:
         """Return when `transfers` are over."""
@@ -249,7 +249,7 @@ class SimulatedQueue:
         self._complete_at_random()
 
     def wait(self, transfers: Sequence[Transfer]) -> None:
-        """Complete `transfers`; "lifo" also completes those started after them, last first."""
+        """Complete `transfers`; "lifo" also completes the ones started after them, last first."""
         self._complete_at_random()
         awaited = [transfer for transfer in self.pending if transfer in transfers]
         if self.completion == "lifo" and awaited:
@@ -262,7 +262,7 @@ class SimulatedQueue:
         self.wait(list(self.pending))
 
     def _complete(self, transfer: Transfer) -> None:
-        """Complete a transfer after those it follows."""
+        """Complete a transfer after the ones it follows."""
         if transfer not in self.pending:
             return
         for earlier in transfer.after:

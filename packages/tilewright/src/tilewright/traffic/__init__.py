@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Traffic: reshard plans, the network on chip, the time of transfers, and which layout is best."""
 
-from .balance import bank_balance, reader_balance
 from .estimate import (
     Bound,
     Estimate,
@@ -32,7 +31,6 @@ from .steps import OPERATIONS, ReshardStep, StepBuffer
 
 __all__ = [
     "Bound", "Estimate", "LayoutChain", "Link", "MoveCost", "NocMap", "Requests", "ReshardPlan", "ReshardStep",
-    "Risc", "StepBuffer", "TransferRun", "TransferRuns", "bank_balance", "best_layout", "candidate_specs",
-    "cheaper_targets", "chrome_trace", "estimate_transfers", "move_cost", "npe_workload", "reader_balance",
-    "reshard",
+    "Risc", "StepBuffer", "TransferRun", "TransferRuns", "best_layout", "candidate_specs",
+    "cheaper_targets", "chrome_trace", "estimate_transfers", "move_cost", "npe_workload", "reshard",
 ]  # fmt: skip

@@ -129,7 +129,7 @@ def find_ranges(lists: PageLists, noc: NocMap, longest: int | None) -> Ranges:
     over_cores = is_next & (source[after] != source) & (x[after] >= x) & (y[after] >= y) & (slot[after] == slot)
     has_second = (in_core | over_cores) & (length[after] >= size)
 
-    # over cores, single pages go on for as long as the step between cores is the same
+    # over cores, single pages form one range while the step between cores stays the same
     steps = np.stack([np.diff(x), np.diff(y), np.diff(slot), joined], axis=1)
     alike = run_lengths((steps[1:] == steps[:-1]).all(axis=1)) if count > 1 else np.zeros(0, np.int64)
     many = np.append(alike, 0) + 1

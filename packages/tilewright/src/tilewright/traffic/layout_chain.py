@@ -40,10 +40,10 @@ _LAUNCH_CYCLES = {True: 190, False: 310}  # from the start of a kernel to its fi
 
 @dataclass(frozen=True, slots=True)
 class LayoutChain:
-    """A choice of specs for all stages of a chain, and what moving from each to the next costs.
+    """A choice of specs for all stages of a chain, and the cost of moving from each to the next.
 
-    `cycles` is the estimated time of all moves with the start of their kernels, `noc_bytes` what crosses the network,
-    and `peak_l1` the most bytes of L1 per core that two neighbours and the buffers between them use at once.
+    `cycles` is the estimated time of all moves with the start of their kernels, `noc_bytes` the bytes that cross the
+    network, and `peak_l1` the most bytes of L1 per core that two neighbours and the buffers between them use at once.
 
     >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
     >>> LayoutChain((spec, spec), 0.0, 0, 0).moves

@@ -177,7 +177,7 @@ def page_moves(
     return PageMoves(ends[0], ends[1], ends[2], ends[3], nbytes, page)  # the pages of the target come last
 
 
-# Arrays cut into runs: how long equal neighbours go on, and where the runs of a greedy cut begin.
+# Runs of boolean arrays, and the starts of runs that are cut greedily.
 
 Booleans: TypeAlias = "np.ndarray[Any, np.dtype[np.bool_]]"
 

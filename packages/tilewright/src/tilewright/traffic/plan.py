@@ -288,7 +288,7 @@ class ReshardPlan(Drawable):
 
     @cached_property
     def total_bytes(self) -> int:
-        """The bytes that move, those that stay on their core included.
+        """The bytes that move, including those that stay on their core.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -375,7 +375,7 @@ class ReshardPlan(Drawable):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Where the runtime fails, or its requests may be others.
+        """The cases in which the runtime fails, or its requests may differ.
 
         >>> from tilewright import nd_sharded, reshard
         >>> rows = TensorSpec((2, 4, 6), "float32", chip="n150")

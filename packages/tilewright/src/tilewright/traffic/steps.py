@@ -117,7 +117,7 @@ class ReshardStep:
 
     @property
     def traffic(self) -> dict[tuple[Endpoint, Endpoint], int]:
-        """The bytes of each pair (to, from) of endpoints, those through a buffer on the way included.
+        """The bytes of each pair (to, from) of endpoints, including bytes through a buffer on the way.
 
         >>> from tilewright import height_sharded, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
@@ -446,7 +446,7 @@ def choose_steps(
         filling = step(TO_SHARDED, "InterleavedToShardedProgramFactory", before=between)
         if _fits(filling):
             return emptying, filling
-    return emptying, copying  # of the source: the runtime finds out too late that what it has in DRAM is of no use
+    return emptying, copying  # of the source: the runtime finds out too late that the copy in DRAM is of no use
 
 
 def _is_matrix(spec: TensorSpec) -> bool:

@@ -547,7 +547,7 @@ def _require_packed(start: pointer, box: shape_t, size: int) -> None:
 def _parse_tensor_arguments(
     tensor_class: type[tensor_t], arguments: tuple[Any, ...]
 ) -> tuple[layout_t | None, offset_t, int | None]:
-    """Return layout, offset and elem_size from what follows base and shape."""
+    """Return layout, offset and elem_size from the arguments after base and shape."""
     layout = offset = elem_size = None
     for value in arguments:
         if isinstance(value, layout_t) and layout is None:

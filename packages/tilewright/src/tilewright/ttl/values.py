@@ -179,7 +179,7 @@ class offset_t(integers_t):
 
 @dataclass(slots=True, unsafe_hash=True)  # do not change one that is a key
 class overlap_t(integers_t):
-    """How much neighbouring tiles share.
+    """The elements that neighbouring tiles share.
 
     >>> overlap_t(2)
     overlap_t(width=2, height=0, depth=0)
@@ -192,7 +192,7 @@ class overlap_t(integers_t):
 
 @dataclass(slots=True, unsafe_hash=True)  # do not change one that is a key
 class augmentation_t(integers_t):
-    """How far the tiles reach beyond the space on each side.
+    """The elements by which tiles reach beyond the space on each side.
 
     >>> augmentation_t(1, 1)
     augmentation_t(left=1, right=1, top=0, bottom=0, front=0, back=0)

@@ -42,7 +42,7 @@ def to_html(scene: Scene) -> str:
 def page_markup(scene: Scene, drawings: list[Drawing], above: str = "", script: str = "") -> str:
     """Return the page of a `scene` with its panels as they have been drawn.
 
-    `above` is markup before the panels, and `script` what runs after the page's own.
+    `above` is markup before the panels, and `script` the code that runs after the page's own.
 
     >>> page_markup(Scene("nothing"), [], "<p>above</p>").count("<p>above</p>")
     1

@@ -621,7 +621,7 @@ def terminal_width(stream: object) -> int:
 
 
 def supports_color(stream: object) -> int:
-    """Return how many colors a stream shows: 2**24 or 256 on a terminal, 0 elsewhere, and as the environment says.
+    """Return how many colors a stream shows: 2**24 or 256 on a terminal, 0 elsewhere; the environment can override it.
 
     >>> import io
     >>> supports_color(io.StringIO()) in (0, 256, 1 << 24)

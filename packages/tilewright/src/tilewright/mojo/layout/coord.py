@@ -44,7 +44,7 @@ class ComptimeInt(int, metaclass=_ComptimeBrackets):
 
     @property
     def static_value(self) -> int:
-        """Return the integer.
+        """The integer.
 
         >>> Idx[4].static_value
         4
@@ -168,7 +168,7 @@ All = slice(None)
 
 
 class _CoordLike(type):
-    """What can be an entry of a coordinate: an integer, or a coordinate."""
+    """An entry of a coordinate: an integer, or a coordinate."""
 
     def __instancecheck__(cls, value: object) -> bool:
         return isinstance(value, (int, Coord))
@@ -183,7 +183,7 @@ class CoordLike(metaclass=_CoordLike):
 
 
 class _CoordBrackets(type):
-    """`Coord[ComptimeInt[2], Int32]` is the type of coordinates, and itself one: what is not known is 0."""
+    """`Coord[ComptimeInt[2], Int32]` is the type of coordinates, and itself one, with 0 for unknown entries."""
 
     def __getitem__(cls, entries: object) -> Coord:
         parts = entries if isinstance(entries, tuple) and not isinstance(entries, Coord) else (entries,)
@@ -205,7 +205,7 @@ class Coord(tuple[Any, ...], metaclass=_CoordBrackets):
 
     @property
     def rank(self) -> int:
-        """Return the number of entries.
+        """The number of entries.
 
         >>> Coord(1, (2, 3)).rank
         2
@@ -214,7 +214,7 @@ class Coord(tuple[Any, ...], metaclass=_CoordBrackets):
 
     @property
     def flat_rank(self) -> int:
-        """Return the number of integers.
+        """The number of integers.
 
         >>> Coord(1, (2, 3)).flat_rank
         3
@@ -320,7 +320,7 @@ class Coord(tuple[Any, ...], metaclass=_CoordBrackets):
 
     @property
     def element_types(self) -> Coord:
-        """Return the types of the entries, which the entries stand for.
+        """The types of the entries, which the entries stand for.
 
         >>> print(Coord(Idx[2], Idx[4]).element_types)
         (2, 4)
@@ -331,7 +331,7 @@ class Coord(tuple[Any, ...], metaclass=_CoordBrackets):
 
     @property
     def all_dims_known(self) -> bool:
-        """Return whether all entries are known at compile time.
+        """Whether all entries are known at compile time.
 
         >>> Coord(Idx[2], 4).all_dims_known
         False
@@ -340,7 +340,7 @@ class Coord(tuple[Any, ...], metaclass=_CoordBrackets):
 
     @property
     def static_product(self) -> int:
-        """Return the product of all integers, -1 if one is known only at run time.
+        """The product of all integers, -1 if one is known only at run time.
 
         >>> Coord(Idx[2], Idx[4]).static_product
         8
@@ -393,7 +393,7 @@ def as_coord(tree: object) -> Coord:
 
 
 class StaticExtents:
-    """What is known at compile time of a layout or a tensor; a leaf that is known only at run time counts as -1.
+    """The facts about a layout or a tensor at compile time; a leaf that is known only at run time counts as -1.
 
     >>> from tilewright.mojo.layout import Layout
     >>> layout = Layout((4, Idx(8)))
@@ -411,7 +411,7 @@ class StaticExtents:
 
     @property
     def flat_rank(self) -> int:
-        """Return the number of leaves.
+        """The number of leaves.
 
         >>> from tilewright.mojo.layout import Layout
         >>> Layout((4, (2, 3))).flat_rank
@@ -421,7 +421,7 @@ class StaticExtents:
 
     @property
     def shape_known(self) -> bool:
-        """Return whether every extent is known at compile time.
+        """Whether every extent is known at compile time.
 
         >>> from tilewright.mojo.layout import Layout, row_major
         >>> Layout((4, 8)).shape_known, row_major(4, 8).shape_known
@@ -431,7 +431,7 @@ class StaticExtents:
 
     @property
     def stride_known(self) -> bool:
-        """Return whether every stride is known at compile time.
+        """Whether every stride is known at compile time.
 
         >>> from tilewright.mojo.layout import Layout, row_major
         >>> row_major(4, Idx[6]()).stride_known, Layout((Idx(4), 8)).stride_known
@@ -441,7 +441,7 @@ class StaticExtents:
 
     @property
     def all_dims_known(self) -> bool:
-        """Return whether every extent and stride is known at compile time.
+        """Whether every extent and stride is known at compile time.
 
         >>> from tilewright.mojo.layout import Layout
         >>> Layout((4, 8)).all_dims_known
@@ -451,7 +451,7 @@ class StaticExtents:
 
     @property
     def static_shape(self) -> tuple[int, ...]:
-        """Return the extent of each leaf, -1 where it is known only at run time.
+        """The extent of each leaf, -1 where it is known only at run time.
 
         >>> from tilewright.mojo.layout import Layout
         >>> Layout((4, Idx(8))).static_shape
@@ -461,7 +461,7 @@ class StaticExtents:
 
     @property
     def static_stride(self) -> tuple[Any, ...]:
-        """Return the stride of each leaf, -1 where it is known only at run time.
+        """The stride of each leaf, -1 where it is known only at run time.
 
         >>> from tilewright.mojo.layout import Layout
         >>> Layout((4, 8)).static_stride

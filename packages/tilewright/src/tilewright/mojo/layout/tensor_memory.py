@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The memory behind Mojo's tensors, and what is done with it element by element."""
+"""The memory behind Mojo's tensors, and operations on it, element by element."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class MemoryTensor(StaticExtents, NativeTileTensor):
     ) -> None:
         self._index_type = None if linear_idx_type is None else integer_type(linear_idx_type, "linear_idx_type")
         memories = (storage, span, buffer, device_buffer, host_buffer, other, ptr)
-        storage = None if all(each is None for each in memories) else only_one("a tensor", "its memory", *memories)
+        storage = None if all(memory is None for memory in memories) else only_one("a tensor", "its memory", *memories)
         for name, given, kind in (
             ("device_buffer", device_buffer, "DeviceBuffer"),
             ("host_buffer", host_buffer, "HostBuffer"),
@@ -124,7 +124,7 @@ class MemoryTensor(StaticExtents, NativeTileTensor):
 
     @property
     def dtype(self) -> DType:
-        """Return the number type of the scalars.
+        """The number type of the scalars.
 
         >>> from tilewright.mojo.layout import row_major
         >>> MemoryTensor(bytearray(48), row_major[6, 8]()).dtype
@@ -134,7 +134,7 @@ class MemoryTensor(StaticExtents, NativeTileTensor):
 
     @property
     def layout(self) -> Any:
-        """Return the layout of the elements, with Mojo's methods.
+        """The layout of the elements, with Mojo's methods.
 
         >>> from tilewright.mojo.layout import row_major
         >>> MemoryTensor(bytearray(48), row_major[6, 8]()).layout.static_product
@@ -144,7 +144,7 @@ class MemoryTensor(StaticExtents, NativeTileTensor):
 
     @property
     def element_layout(self) -> Any:
-        """Return the layout of the scalars within an element, with Mojo's methods.
+        """The layout of the scalars within an element, with Mojo's methods.
 
         >>> from tilewright.mojo.layout import row_major
         >>> MemoryTensor(bytearray(48), row_major[6, 8]()).vectorize[1, 4]().element_layout.size()
@@ -216,7 +216,7 @@ class MemoryTensor(StaticExtents, NativeTileTensor):
         require_one_index_per_mode(self, index)
         super().__setitem__(_plain_index(index), value)
 
-    # What is known at compile time.
+    # Facts at compile time.
 
     def _leaf_extents(self) -> list[int]:
         return leaves(self._pair.shape[0])
@@ -283,7 +283,7 @@ class MemoryTensor(StaticExtents, NativeTileTensor):
 
     @property
     def mut(self) -> bool:
-        """Return whether the view can be written.
+        """Whether the view can be written.
 
         >>> from tilewright.mojo.layout import row_major
         >>> MemoryTensor(bytes(2), row_major[2]()).mut
@@ -293,7 +293,7 @@ class MemoryTensor(StaticExtents, NativeTileTensor):
 
     @property
     def origin(self) -> Origin:
-        """Return where the pointer comes from: the object that holds the memory, which the tensor keeps alive.
+        """The origin of the pointer: the object that holds the memory, which the tensor keeps alive.
 
         >>> from tilewright.mojo.layout import row_major
         >>> MemoryTensor(bytes(2), row_major[2]()).origin.owner, MemoryTensor(bytes(2), row_major[2]()).origin.mut
@@ -304,7 +304,7 @@ class MemoryTensor(StaticExtents, NativeTileTensor):
 
     @property
     def address_space(self) -> AddressSpace:
-        """Return the address space of the memory: a label.
+        """The address space of the memory: a label.
 
         >>> from tilewright.mojo.layout import row_major
         >>> MemoryTensor(bytearray(2), row_major[2]()).address_space
@@ -314,7 +314,7 @@ class MemoryTensor(StaticExtents, NativeTileTensor):
 
     @property
     def linear_idx_type(self) -> DType:
-        """Return the integer format that a kernel uses for offsets: a label, ours are exact.
+        """The integer format that a kernel uses for offsets: a label, ours are exact.
 
         >>> from tilewright.mojo.layout import row_major
         >>> MemoryTensor(bytearray(2), row_major[2]()).linear_idx_type.name
@@ -329,7 +329,7 @@ class MemoryTensor(StaticExtents, NativeTileTensor):
 
     @property
     def ptr(self) -> Pointer:
-        """Return a pointer to the first scalar.
+        """A pointer to the first scalar.
 
         >>> from tilewright.mojo.layout import row_major
         >>> MemoryTensor(bytearray(48), row_major[6, 8]()).ptr.offset
@@ -424,24 +424,24 @@ class MemoryTensor(StaticExtents, NativeTileTensor):
 
 def _without_index_type(method: str, parameters: tuple[Any, ...], kind: object, index: object) -> tuple[Any, ...]:
     """Return the parameters without the type of a run-time index, `IndexType` in Mojo, which needs one."""
-    types = [each for each in (*parameters, kind) if isinstance(each, (type, SIMDType))]
+    types = [entry for entry in (*parameters, kind) if isinstance(entry, (type, SIMDType))]
     if types and index is None:
         raise TypeError(f"{method}[{types[0]!r}] takes the number of a mode in parentheses: t.{method}[Int](0)")
     if kind is not None and not types:
         raise TypeError(f"IndexType of {method} is the type of an index, such as Int, got {kind!r}")
-    return tuple([each for each in parameters if not isinstance(each, (type, SIMDType))])
+    return tuple([entry for entry in parameters if not isinstance(entry, (type, SIMDType))])
 
 
 def only_one(method: str, what: str, *values: Any) -> Any:
-    """Return the one value that is not None of those that a method was given under several names.
+    """Return the one value that a method was given under one of several names; the others are None.
 
     >>> only_one("dim", "the number of a mode", None, 1)
     1
     """
-    given = [value for value in values if value is not None]
-    if len(given) != 1:
-        raise TypeError(f"{method} takes {what} once, got {given or 'none'}")
-    return given[0]
+    present = [value for value in values if value is not None]
+    if len(present) != 1:
+        raise TypeError(f"{method} takes {what} once, got {present or 'none'}")
+    return present[0]
 
 
 def index_entries(method: str, index: tuple[Any, ...], coord: object = None) -> tuple[Any, ...]:
@@ -558,10 +558,10 @@ class _StoreBrackets(StoreBrackets[ViewKind]):
         non_temporal: Any = False,
     ) -> None:
         """Write `value` to the element at `coord`, or to `width` scalars from there on: one number goes to all."""
-        given = index_and_value if value is None else (*index_and_value, value)
-        if not given:
+        arguments = index_and_value if value is None else (*index_and_value, value)
+        if not arguments:
             raise TypeError("store takes an index and a value: t.store(Coord(1, 2), value)")
-        *index, number = given
+        *index, number = arguments
         tensor, entries = self._tensor, index_entries(self.method, tuple(index), coord)
         require_one_index_per_mode(tensor, entries)
         if width is None and isinstance(number, SIMD) and number.size > tensor.element_size:
@@ -676,7 +676,7 @@ class ElementwiseTensor(MemoryTensor):
     def fill(self: ViewKind) -> FillBrackets[ViewKind]:  # type: ignore[override]
         """Set every valid scalar to a value of the tensor's type; return the tensor: `t.fill(7)`.
 
-        `use_runtime_layout`, in brackets or parentheses, has no effect: it says how Mojo compiles the loop.
+        `use_runtime_layout`, in brackets or parentheses, has no effect: it tells Mojo how to compile the loop.
 
         >>> from tilewright.mojo.layout import row_major
         >>> ElementwiseTensor([0] * 4, row_major[2, 2]()).fill(7).to_numpy().tolist()

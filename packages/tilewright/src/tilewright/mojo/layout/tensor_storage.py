@@ -115,10 +115,10 @@ TileTensor.Storage = PointerStorage
 
 
 def _cast(parameters: tuple[Any, ...], pointer: Pointer) -> Pointer:
-    made = pointer
+    result = pointer
     for parameter in parameters:
         if isinstance(parameter, AddressSpace):
-            made = made.address_space_cast[parameter]()
+            result = result.address_space_cast[parameter]()
         elif not hasattr(parameter, "mut"):
-            made = made.bitcast[DType.of(parameter)]()
-    return made
+            result = result.bitcast[DType.of(parameter)]()
+    return result

@@ -20,7 +20,7 @@ from .tile_layout import TRIVIAL_MEMBERS, Layout, RowMajorLayoutType, make_dynam
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TensorType:
-    """The type of a tensor, with None for what it leaves open. It makes tensors, and `isinstance` checks them.
+    """The type of a tensor, with None for open parameters. It makes tensors, and `isinstance` checks them.
 
     `layout` is a class, such as `Layout` or `RowMajorLayout`, or a layout: then extents and strides that are known at
     compile time must be equal, and the others must be known only at run time.
@@ -85,10 +85,10 @@ class TensorType:
         if unknown:
             raise TypeError(f"{kind.__name__} has no parameter {', '.join(unknown)}; it has {', '.join(_PARAMETERS)}")
         values = (dtype, LayoutType, origin, address_space, linear_idx_type, element_size, *more)
-        made = cls.of_parameters(kind, tuple([None if value is ... else value for value in values]))
-        if made.linear_idx_type is None and isinstance(made.layout, Layout):
-            return replace(made, linear_idx_type=made._default_index_type())
-        return made
+        result = cls.of_parameters(kind, tuple([None if value is ... else value for value in values]))
+        if result.linear_idx_type is None and isinstance(result.layout, Layout):
+            return replace(result, linear_idx_type=result._default_index_type())
+        return result
 
     def _default_index_type(self) -> DType:
         is_small = self.address_space in (AddressSpace.SHARED, AddressSpace.CONSTANT)
@@ -97,29 +97,29 @@ class TensorType:
         return DType.int64
 
     def with_parameters(self, *parameters: Any, **named: Any) -> TensorType:
-        """Return the type with what it leaves open filled in."""
+        """Return the type with its open parameters filled in."""
         return TensorType.of_names(self.kind, *parameters, **named)
 
     @property
     def rank(self) -> int:
-        """Return the number of modes."""
+        """The number of modes."""
         return int(self._layout_member("rank"))
 
     @property
     def LayoutType(self) -> Any:  # noqa: N802  (Mojo's name)
-        """Return the type of the layout."""
+        """The type of the layout."""
         return self.layout
 
     @property
     def mut(self) -> bool:
-        """Return whether tensors of the type can be written, as their origin says."""
+        """Whether the origin of the type lets its tensors be written."""
         if self.origin is None:
             raise AttributeError("mut")  # which __getattr__ explains
         return self.origin.mut
 
     @property
     def is_row_major(self) -> bool:
-        """Return whether the layout is flat and has the strides of row-major order."""
+        """Whether the layout is flat and has the strides of row-major order."""
         return True if isinstance(self.layout, RowMajorLayoutType) else bool(self._layout_member("is_row_major"))
 
     def get_type_name(self) -> str:
@@ -137,8 +137,8 @@ class TensorType:
     def __call__(self, *memory_and_layout: Any, **named: Any) -> Any:
         """Return a tensor of this type over memory; raise if the memory or the layout are of another one.
 
-        The arguments are those of `TileTensor`; an address space, a type of indices and an element size that the type
-        leaves open may be given, too.
+        The arguments are as for `TileTensor`; an address space, a type of indices and an element size that the type
+        leaves open may be among them.
         """
         for name in ("address_space", "linear_idx_type", "element_size"):
             if named.get(name) is None and getattr(self, name) is not None:
@@ -201,7 +201,7 @@ class TensorType:
 
     @property
     def ElementType(self) -> type[SIMD] | SIMDType:  # noqa: N802  (Mojo's name)
-        """Return the type of an element: `SIMD[dtype, element_size]`, or `SIMD` if the dtype is open.
+        """The type of an element: `SIMD[dtype, element_size]`, or `SIMD` if the dtype is open.
 
         >>> from tilewright.mojo.layout import TileTensor, row_major
         >>> TileTensor["int8", row_major[2, 2]()].ElementType
@@ -213,32 +213,32 @@ class TensorType:
 
     @property
     def device_type(self) -> TensorType:
-        """Return the type in a kernel: the same."""
+        """The type in a kernel: the same."""
         return self
 
     @property
     def GenericType(self) -> TensorType:  # noqa: N802
-        """Return the type in the address space GENERIC."""
+        """The type in the address space GENERIC."""
         return replace(self, address_space=AddressSpace.GENERIC)
 
     @property
     def AddressSpaceCastType(self) -> TypeBrackets[TensorType]:  # noqa: N802
-        """Return the type in another address space: `AddressSpaceCastType[AddressSpace.SHARED]`."""
+        """The type in another address space: `AddressSpaceCastType[AddressSpace.SHARED]`."""
         return TypeBrackets(lambda address_space: replace(self, address_space=AddressSpace(address_space)))
 
     @property
     def OriginCastType(self) -> TypeBrackets[TensorType]:  # noqa: N802
-        """Return the type with another origin: `OriginCastType[MutAnyOrigin]`."""
+        """The type with another origin: `OriginCastType[MutAnyOrigin]`."""
         return TypeBrackets(lambda origin: replace(self, origin=_as_origin(origin)))
 
     @property
     def ViewType(self) -> TypeBrackets[TensorType]:  # noqa: N802
-        """Return the type with another layout: `ViewType[layout]`."""
+        """The type with another layout: `ViewType[layout]`."""
         return TypeBrackets(lambda new_layout: self._with_layout(layout=new_layout))
 
     @property
     def DynamicType(self) -> TypeBrackets[TensorType]:  # noqa: N802
-        """Return the type with every extent and stride known only at run time: `DynamicType[DType.int64]`."""
+        """The type with every extent and stride known only at run time: `DynamicType[DType.int64]`."""
 
         def dynamic(dyn_dtype: object) -> TensorType:
             kind, layout = integer_type(dyn_dtype, "DynamicType[...]"), self.layout
@@ -248,18 +248,18 @@ class TensorType:
 
     @property
     def CoalescedType(self) -> TensorType:  # noqa: N802
-        """Return the type of the tensor as one dimension."""
+        """The type of the tensor as one dimension."""
         is_open = not isinstance(self.layout, Layout)
         return self._with_layout(None if is_open else Layout((self.layout.product(),), (self.element_size or 1,)))
 
     @property
     def ReshapedType(self) -> TypeBrackets[TensorType]:  # noqa: N802
-        """Return the type in another shape, in row-major order: `ReshapedType[Idx[2](), Idx(6)]`."""
+        """The type in another shape, in row-major order: `ReshapedType[Idx[2](), Idx(6)]`."""
         return TypeBrackets(lambda *shape: self._with_layout(row_major(*map(_as_static, shape))))
 
     @property
     def VectorizedType(self) -> TypeBrackets[TensorType]:  # noqa: N802
-        """Return the type of vectors: `VectorizedType[1, 4]`."""
+        """The type of vectors: `VectorizedType[1, 4]`."""
 
         def vectorized(*widths: int) -> TensorType:
             vectors = None
@@ -276,16 +276,16 @@ class TensorType:
 
     @property
     def SIMDVectorizedType(self) -> TensorType:  # noqa: N802
-        """Return the type of vectors as long as a register, in the last dimension."""
+        """The type of vectors as long as a register, in the last dimension."""
         if self.dtype is None or not isinstance(self.layout, Layout):
             return replace(self, layout=None, element_size=None)
         return self.VectorizedType.with_parameters(*[1] * (self.layout.rank - 1), simd_width_of[self.dtype]())
 
     def _with_layout(self, layout: object) -> TensorType:
-        made = replace(self, layout=layout, linear_idx_type=None)
+        result = replace(self, layout=layout, linear_idx_type=None)
         if self.linear_idx_type is None or not isinstance(layout, Layout):
-            return made
-        return replace(made, linear_idx_type=made._default_index_type())  # a view derives it again
+            return result
+        return replace(result, linear_idx_type=result._default_index_type())  # a view derives it again
 
 
 def type_name(name: str, mut: bool, dtype: object, element_size: int, space: object, index_type: object) -> str:
@@ -310,7 +310,7 @@ _COMPTIME_MEMBERS = frozenset(
 
 
 class TypeMember:
-    """A type that Mojo derives from the type of a tensor: of a tensor it is exact, of the class as open as that."""
+    """A type that Mojo derives from the type of a tensor: exact for a tensor, as open as the class for the class."""
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -14,7 +14,7 @@ from ...tensor import cut_modes
 
 
 def thread_arguments(method: str, given: tuple[Any, ...], thread_id: object, *layouts: Any) -> tuple[Any, ...]:
-    """Return (thread layout, other parameters, thread id) of `distribute`, from what came without and with a name.
+    """Return (thread layout, other parameters, thread id) of `distribute`, from its positional and named arguments.
 
     >>> thread_arguments("distribute", (5,), None, "threads")
     ('threads', 5)

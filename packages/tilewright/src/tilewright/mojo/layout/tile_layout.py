@@ -31,7 +31,7 @@ from .coord import Coord, RuntimeInt, StaticExtents, as_coord, is_dynamic
 
 @runtime_checkable
 class TensorLayout(Protocol):
-    """What a tensor needs of a layout; any object with these can be one.
+    """The members that a tensor needs of a layout; any object with them can be one.
 
     >>> isinstance(row_major[4, 4](), TensorLayout)
     True
@@ -61,7 +61,7 @@ class TensorLayout(Protocol):
 
 
 class RowMajorLayoutType:
-    """The type `RowMajorLayout`: of flat layouts with row-major strides; `RowMajorLayout[4, 8]` is that of one shape.
+    """The type `RowMajorLayout`: of flat layouts with row-major strides; `RowMajorLayout[4, 8]` has one shape.
 
     >>> isinstance(row_major[4, 8](), RowMajorLayout), isinstance(col_major[4, 8](), RowMajorLayout)
     (True, False)
@@ -143,7 +143,7 @@ class Layout(StaticExtents, NativeLayout):
 
     @property
     def native(self) -> NativeLayout:
-        """Return the layout of the library with the same integers.
+        """The layout of the library with the same integers.
 
         >>> type(row_major[4, 6]().native) is NativeLayout
         True
@@ -167,7 +167,7 @@ class Layout(StaticExtents, NativeLayout):
         return super().__call__(*coord)
 
     def parametrized_type(self) -> Layout:
-        """Return the type of the layout: what is known at compile time, which is the layout itself.
+        """Return the type of the layout, which is the layout itself: its integers know what is static.
 
         >>> row_major[4, 6]().parametrized_type().static_shape
         (4, 6)
@@ -196,7 +196,7 @@ class Layout(StaticExtents, NativeLayout):
 
     @property
     def is_row_major(self) -> bool:
-        """Return whether the layout is flat and has exactly the strides of row-major order.
+        """Whether the layout is flat and has exactly the strides of row-major order.
 
         >>> row_major[4, 6]().is_row_major, col_major[4, 6]().is_row_major
         (True, False)
@@ -235,7 +235,7 @@ class Layout(StaticExtents, NativeLayout):
 
     @property
     def static_product(self) -> int:
-        """Return the number of coordinates, -1 if an extent is known only at run time.
+        """The number of coordinates, -1 if an extent is known only at run time.
 
         >>> from tilewright.mojo.layout import Idx
         >>> row_major[4, 6]().static_product, row_major(Idx[4](), Idx(6)).static_product
@@ -245,7 +245,7 @@ class Layout(StaticExtents, NativeLayout):
 
     @property
     def static_cosize(self) -> int:
-        """Return the size of the buffer that the layout needs, -1 if an extent or stride is known only at run time.
+        """The size of the buffer that the layout needs, -1 if an extent or stride is known only at run time.
 
         >>> Layout((4, 6), (8, 1)).static_cosize
         30
@@ -378,7 +378,7 @@ class EntryTypes:
 
     @property
     def size(self) -> int:
-        """Return the number of entries.
+        """The number of entries.
 
         >>> EntryTypes((4, 8)).size
         2
@@ -393,7 +393,7 @@ class EntryTypes:
 
     @property
     def ParamListType(self) -> EntryTypes:  # noqa: N802  (Mojo's names)
-        """Return the types inside a nested entry.
+        """The types inside a nested entry.
 
         >>> EntryTypes(((2, 3),))[0].ParamListType.size
         2
@@ -404,7 +404,7 @@ class EntryTypes:
 
     @property
     def static_value(self) -> int:
-        """Return the integer, -1 if it is known only at run time.
+        """The integer, -1 if it is known only at run time.
 
         >>> EntryTypes((4, 8))[1].static_value
         8
@@ -413,7 +413,7 @@ class EntryTypes:
 
     @property
     def is_tuple(self) -> bool:
-        """Return whether the entry is nested.
+        """Whether the entry is nested.
 
         >>> EntryTypes(((2, 3),))[0].is_tuple
         True
@@ -422,7 +422,7 @@ class EntryTypes:
 
     @property
     def is_static_value(self) -> bool:
-        """Return whether the integer is known at compile time.
+        """Whether the integer is known at compile time.
 
         >>> EntryTypes((4, 8))[1].is_static_value
         True

@@ -119,7 +119,7 @@ class _SliceBrackets(SliceBrackets[Viewed]):
         return super().__getitem__(entries)
 
     def __call__(self, *ranges: Any) -> Viewed:
-        """Return the part given by ranges known at run time; `All` and single indices leave what is known as it is."""
+        """Return the part given by ranges known at run time; `All` and single indices keep static extents static."""
         is_known = bool(ranges) and all(isinstance(entry, (slice, int)) for entry in ranges)
         return slice_leaves(self._tensor, ranges, not is_known)
 
@@ -133,12 +133,12 @@ def _require_static(tensor: Any, caller: str, remedy: str) -> None:
         )
 
 
-def _one_of(method: str, given: tuple[Any, ...], named: object) -> tuple[Any, ...]:
+def _one_of(method: str, arguments: tuple[Any, ...], named: object) -> tuple[Any, ...]:
     """Return the arguments of a method: those given without a name, or the one that Mojo's name gives."""
-    given = tuple([value for value in given if value is not None])
-    if (named is None) != bool(given):
+    arguments = tuple([value for value in arguments if value is not None])
+    if (named is None) != bool(arguments):
         raise TypeError(f"{method} takes the coordinates of a tile once: t.{method}[2, 2](1, 0), or coordinates=(1, 0)")
-    return given or (named,)
+    return arguments or (named,)
 
 
 def _tile_with_offset(
@@ -479,7 +479,7 @@ class TileTensor(ElementwiseTensor, metaclass=ParametrizedMeta):  # type: ignore
     # Text and types.
 
     def convert_to_string(self) -> str:
-        """Return what `String(t)` is in Mojo: rows in one line, and run-time extents flat, as Modular's tests have it.
+        """Return Mojo's `String(t)`: rows in one line, and run-time extents flat, as Modular's tests have it.
 
         >>> from tilewright.mojo.layout import row_major
         >>> TileTensor([1, 2, 3, 4], row_major[2, 2]()).convert_to_string()
@@ -508,7 +508,7 @@ class TileTensor(ElementwiseTensor, metaclass=ParametrizedMeta):  # type: ignore
 
     get_type_name: Any = _TypeName()
 
-    # Types that Mojo derives from the type of a tensor; of the class they leave open what it does.
+    # Types that Mojo derives from the type of a tensor; those of the class are as open as the class.
     ElementType: Any = TypeMember("ElementType")
     ViewType: Any = TypeMember("ViewType")
     AddressSpaceCastType: Any = TypeMember("AddressSpaceCastType")
@@ -536,7 +536,7 @@ class TileTensor(ElementwiseTensor, metaclass=ParametrizedMeta):  # type: ignore
 
     @property
     def LayoutType(self) -> Any:  # noqa: N802  (Mojo's names)
-        """Return the type of the layout: what is known of it at compile time, which is the layout.
+        """The type of the layout, which is the layout itself.
 
         >>> from tilewright.mojo.layout import row_major
         >>> TileTensor(bytearray(4), row_major[2, 2]()).LayoutType.static_shape
@@ -557,7 +557,7 @@ for _base in (MemoryTensor, ElementwiseTensor):  # Python's errors about argumen
 
 
 def format_rows(tensor: TileTensor) -> str:
-    """Return what Mojo prints: two plain modes as rows, everything else flat with the first index fastest.
+    """Return the text that Mojo prints: two plain modes as rows, everything else flat with the first index fastest.
 
     >>> from tilewright.mojo.layout import col_major, row_major
     >>> format_rows(TileTensor(list(range(6)), col_major[2, 3]()))

@@ -471,14 +471,14 @@ def bank_options(layout: object, itemsize: int | None) -> dict[str, int]:
 
 
 def text_scene(parsed: ParsedText, **options: Any) -> Scene:
-    """Return the scene of what a `parsed` text is about, whose `options` it takes; of a kernel, with its `chip`.
+    """Return the scene of the subject of a `parsed` text, with its `options`; for a kernel, also its `chip`.
 
     >>> from tilewright import parse
     >>> text_scene(parse("f32[4,8]{1,0}")).title
     '(4,8):(8,1)'
     """
     if parsed.notation == "error":
-        raise LayoutError("an error message has no picture; explain() says what it means, as does tilewright explain")
+        raise LayoutError("an error message has no picture; explain() explains it, as does tilewright explain")
     if parsed.notation == "tt-metal":
         return side_by_side(*parsed.value.accessors(options.pop("chip", None)), title=parsed.value.name, **options)
     return scene_of(parsed.subject, **{**bank_options(parsed.subject, parsed.itemsize), **options})

@@ -74,7 +74,7 @@ def memory_scene(
 
 @scene_function
 def capacity_scene(report: Capacity, *, side: int = MAX_SIDE, **options: Unpack[SceneOptions]) -> Scene:
-    """Return the stack of a bank of DRAM: what of it a model takes, by kind.
+    """Return the stack of a bank of DRAM: the part that a model takes, by kind.
 
     `side` is the most tracks that are drawn; `options` are the common scene options.
 

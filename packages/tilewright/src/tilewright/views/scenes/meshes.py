@@ -118,7 +118,7 @@ def sharding_scene(
 def _describe_parts(
     windows: dict[Box, list[Coordinate]], format_holders: Callable[[Sequence[Coordinate]], str]
 ) -> tuple[list[Fact], str]:
-    """Return the first parts with the devices that hold them, and a note about what is not listed."""
+    """Return the first parts with the devices that hold them, and a note about the others."""
     facts = [
         Fact(f"part {k}", f"{_format_box(box)} on {format_holders(devices)}")
         for k, (box, devices) in enumerate(list(windows.items())[:_MAX_FACTS])

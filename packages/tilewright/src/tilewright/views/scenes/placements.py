@@ -41,7 +41,7 @@ MAX_LISTED = 1 << 14  # pages of a tensor whose cores list theirs
 class PageSheet:
     """The pages of a tensor on a sheet: where those lie that are drawn, and how many each core or bank holds.
 
-    Nothing here takes longer for a large tensor: a cell is one page, the first of those that it stands for.
+    Nothing here takes longer for a large tensor: a cell is one page, the first one that it stands for.
 
     >>> from tilewright import TensorSpec
     >>> PageSheet.of(TensorSpec((64, 64), "uint8", "tile", chip="n150"), 128).number.tolist()
@@ -642,7 +642,8 @@ def spec_scene(
             _mark_cell(panels[1], _holder_of(holders, where, pages)),
         ]
         panels.insert(1, page_grid(spec, at=at))
-        facts = [*_where_facts(where), *facts]
+        lines = [line.partition(" ") for line in str(where).splitlines()]
+        facts = [*[Fact(name, value.strip()) for name, _, value in lines], *facts]
     shape = format_extents(spec.shape.logical)
     title = title or f"{shape} {spec.dtype}, {spec.memory} on {spec.known_chip.name}"
     note = pages.note
@@ -698,10 +699,6 @@ def _holder_of(grid: Grid, where: Where, pages: PageSheet) -> tuple[int, int] | 
         return None
     at = grid.link.index(owner)
     return at // grid.columns, at % grid.columns
-
-
-def _where_facts(where: Where) -> list[Fact]:
-    return [Fact(name, value.strip()) for name, _, value in (line.partition(" ") for line in str(where).splitlines())]
 
 
 def bytes_fact(spec: TensorSpec) -> Fact:

@@ -94,7 +94,7 @@ class ChipMap:
 
     @classmethod
     def of(cls, plan: ReshardPlan, steps: Sequence[ReshardStep]) -> ChipMap:
-        """Return the map of what `steps` of a `plan` move: as they go, also through cores and banks in between.
+        """Return the map of the bytes that `steps` of a `plan` move, also through cores and banks in between.
 
         >>> from tilewright import TensorSpec, reshard
         >>> spec = TensorSpec((64, 64), page_layout="tile", chip="n150")
