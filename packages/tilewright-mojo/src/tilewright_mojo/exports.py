@@ -85,7 +85,7 @@ EXPORTS: dict[str, dict[str, str]] = {
     },
     "std.bit": {
         "tilewright_mojo.library.numbers": (
-            "bit_width count_leading_zeros count_trailing_zeros is_power_of_two log2_ceil "
+            "bit_reverse bit_width byte_swap count_leading_zeros count_trailing_zeros is_power_of_two log2_ceil "
             "log2_floor next_power_of_two pop_count prev_power_of_two"
         )
     },
@@ -129,15 +129,15 @@ EXPORTS: dict[str, dict[str, str]] = {
     },
     "std.gpu.sync": {
         "tilewright_mojo.simt": "barrier",
-        "tilewright_mojo.library.threads": ("mbarrier_arrive mbarrier_init mbarrier_test_wait syncwarp"),
+        "tilewright_mojo.library.threads": "mbarrier_arrive mbarrier_init mbarrier_test_wait syncwarp",
     },
     "std.itertools": {
         "itertools": "chain count cycle product repeat takewhile",
     },
     "std.math": {
         "tilewright_mojo.library.math": (
-            "abs acos acosh align_down align_up asin asinh atan atanh ceil ceildiv clamp copysign cos cosh "
-            "erf erfc exp exp2 expm1 floor fma gcd hypot iota isclose isfinite isinf isnan lcm "
+            "abs acos acosh align_down align_up asin asinh atan atan2 atanh cbrt ceil ceildiv clamp copysign cos cosh "
+            "erf erfc exp exp2 expm1 factorial floor fma gamma gcd hypot iota isclose isfinite isinf isnan lcm lgamma "
             "log log10 log1p log2 max min pi pow recip remainder round rsqrt sin sinh sqrt tan tanh tau trunc"
         )
     },
@@ -145,7 +145,7 @@ EXPORTS: dict[str, dict[str, str]] = {
         "tilewright.mojo.memory": "AddressSpace Pointer Span UnsafePointer alloc",
         "tilewright_mojo.collections": "ArcPointer OwnedPointer",
         "tilewright_mojo.library.system": (
-            "bitcast memcpy memset memset_zero pack_bits stack_allocation unsafe_bitcast unsafe_memcpy "
+            "bitcast memcmp memcpy memset memset_zero pack_bits stack_allocation unsafe_bitcast unsafe_memcpy "
             "unsafe_memset unsafe_memset_zero unsafe_stack_allocation"
         ),
     },
@@ -158,9 +158,9 @@ EXPORTS: dict[str, dict[str, str]] = {
     "std.sys": {
         "tilewright.mojo.builtins": "align_of alignof bit_width_of bitwidthof simd_width_of simdwidthof size_of sizeof",
         "tilewright_mojo.library.sys_info": (
-            "exit has_accelerator has_amd_gpu_accelerator has_apple_gpu_accelerator "
-            "has_nvidia_gpu_accelerator is_amd_gpu is_apple_gpu is_gpu is_nvidia_gpu "
-            "num_logical_cores num_physical_cores stderr stdout"
+            "CompilationTarget exit has_accelerator has_amd_gpu_accelerator has_apple_gpu_accelerator "
+            "has_nvidia_gpu_accelerator is_64bit is_amd_gpu is_apple_gpu is_gpu is_little_endian is_nvidia_gpu "
+            "num_logical_cores num_physical_cores simd_byte_width stderr stdout"
         ),
         "tilewright_mojo.program_arguments": (
             "argv get_defined_bool get_defined_dtype get_defined_int get_defined_string is_defined"
@@ -171,7 +171,11 @@ EXPORTS: dict[str, dict[str, str]] = {
             "TestSuite assert_almost_equal assert_equal assert_false assert_not_equal assert_raises assert_true"
         )
     },
-    "std.time": {"tilewright_mojo.library.sys_info": ("monotonic perf_counter perf_counter_ns sleep")},
+    "std.time": {
+        "tilewright_mojo.library.sys_info": (
+            "global_perf_counter_ns monotonic perf_counter perf_counter_ns sleep time_function"
+        )
+    },
     "std.utils": {
         "tilewright.mojo.builtins": "Index IndexList",
         "tilewright_mojo.types": "StaticTuple",

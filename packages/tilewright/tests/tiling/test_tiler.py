@@ -54,6 +54,16 @@ def test_the_largest_tile_holds_every_tile(tiler):
         assert all(a <= b for a, b in zip(tile.shape, tiler.largest_tile, strict=True))
 
 
+@given(tilers(), st.booleans())
+def test_neighbours_are_mutual_and_adjacent(tiler, diagonal):
+    for number in range(min(len(tiler), 20)):
+        for other in tiler.neighbours(number, diagonal):
+            assert number in tiler.neighbours(other, diagonal)
+            steps = [abs(a - b) for a, b in zip(tiler.coords(number), tiler.coords(other), strict=True)]
+            assert max(steps) == 1
+            assert diagonal or sum(steps) == 1
+
+
 @pytest.mark.parametrize("order", ["snake", "hilbert"])
 @pytest.mark.parametrize("grid", [(8,), (8, 8), (4, 4, 4), (2, 2, 2, 2), (4, 4, 4, 4)])
 def test_snake_and_hilbert_step_from_neighbour_to_neighbour(order, grid):

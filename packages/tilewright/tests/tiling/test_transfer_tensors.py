@@ -26,7 +26,13 @@ def test_spacings_count_elements(shape, more_row, more_plane, data):
     assert layout(*at) == expected
 
 
-@pytest.mark.parametrize(("spacings", "message"), [((4,), "at least 5"), ((8, 20), "at least 21")])
+def test_alignments_round_spacings_up():
+    assert spaced_layout((2, 3, 5), 6, 20, row_alignment=4, plane_alignment=16).stride == (32, 8, 1)
+
+
+@pytest.mark.parametrize(
+    ("spacings", "message"), [((4,), "at least 5"), ((8, 20), "at least 21"), ((5, None, 0), "at least 1")]
+)
 def test_spacings_that_overlap_are_refused(spacings, message):
     with pytest.raises(LayoutError, match=message):
         spaced_layout((2, 3, 5), *spacings)
@@ -57,7 +63,7 @@ def test_elements_are_read_and_written_in_bounds():
 
 def test_const_is_enforced_and_has_no_way_back():
     array = np.zeros(4)
-    const = ExternalTensor(array, const=True)
+    const = ExternalTensor(array).as_const()
     with pytest.raises(TransferError, match="const"):
         export(InternalTensor(np.ones(4)), const)
     with pytest.raises(TransferError, match="const"):

@@ -56,18 +56,29 @@ class DeviceAttribute(Enum):
     """
 
     MAX_THREADS_PER_BLOCK = 1024
+    MAX_BLOCK_DIM_X = 1024 + 0j  # numbers of their own, so that equal values stay different attributes
+    MAX_BLOCK_DIM_Y = 1024 + 1j
+    MAX_BLOCK_DIM_Z = 64
+    MAX_GRID_DIM_X = 2**31 - 1
+    MAX_GRID_DIM_Y = 65535
+    MAX_GRID_DIM_Z = 65535 + 1j
     MAX_SHARED_MEMORY_PER_BLOCK = 48 << 10
+    MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 227 << 10
     MAX_SHARED_MEMORY_PER_MULTIPROCESSOR = 228 << 10
     WARP_SIZE = 32
+    MAX_REGISTERS_PER_BLOCK = 65536
+    MAX_REGISTERS_PER_MULTIPROCESSOR = 65536 + 1j
     MULTIPROCESSOR_COUNT = 132
     MAX_THREADS_PER_MULTIPROCESSOR = 2048
+    MAX_BLOCKS_PER_MULTIPROCESSOR = 32 + 1j
     COMPUTE_CAPABILITY_MAJOR = 9
     COMPUTE_CAPABILITY_MINOR = 0
+    CLOCK_RATE = 1_980_000
 
 
 @dataclass(frozen=True, slots=True)
 class GPUInfo:
-    """The properties of the device at compile time.
+    """What is known of the device at compile time.
 
     >>> machine = GPUInfo()
     >>> machine.warp_size
@@ -82,8 +93,11 @@ class GPUInfo:
     version: str = "sm_90"
     sm_count: int = 132
     warp_size: int = 32
+    threads_per_sm: int = 2048
     threads_per_multiprocessor: int = 2048
+    max_thread_block_size: int = 1024
     shared_memory_per_multiprocessor: int = 228 << 10
+    max_registers_per_block: int = 65536
 
 
 _MAX_SHOWN = 1000  # elements of a buffer that are printed; of more, the first and the last three
@@ -289,6 +303,9 @@ def launch_calls(calls: Sequence[tuple[Callable[..., Any], Any]], name: str) -> 
     if calls:
         threads = min(_BLOCK, len(calls))
         launch(_visit, calls, grid=-(-len(calls) // threads), block=threads, name=name, check="lenient")
+
+
+_TOTAL_MEMORY = 80 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -515,13 +532,29 @@ class DeviceContext:
         """
         return True
 
+    def get_api_version(self) -> int:
+        """Return the version of the programming interface.
+
+        >>> DeviceContext().get_api_version()
+        12040
+        """
+        return 12040
+
     def get_attribute(self, attribute: DeviceAttribute) -> int:
         """Return a property of the device.
 
         >>> DeviceContext().get_attribute(DeviceAttribute.WARP_SIZE)
         32
         """
-        return int(attribute.value)
+        return int(complex(attribute.value).real)
+
+    def get_memory_info(self) -> tuple[int, int]:
+        """Return (free, total) bytes of memory, those of an NVIDIA H100.
+
+        >>> DeviceContext().get_memory_info()[1] >> 30
+        80
+        """
+        return _TOTAL_MEMORY, _TOTAL_MEMORY
 
 
 def _memory(buffer: Any, other: Any) -> Any:

@@ -56,7 +56,10 @@ atan, tanh = _function("atan", math.atan, np.arctan), _function("tanh", math.tan
 sinh, cosh = _function("sinh", math.sinh, np.sinh), _function("cosh", math.cosh, np.cosh)
 asinh, acosh = _function("asinh", math.asinh, np.arcsinh), _function("acosh", math.acosh, np.arccosh)
 atanh = _function("atanh", math.atanh, np.arctanh)
+cbrt = _function("cbrt", lambda x: float(np.cbrt(x)), np.cbrt)
 erf, erfc = _function("erf", math.erf, np.vectorize(math.erf)), _function("erfc", math.erfc, np.vectorize(math.erfc))
+gamma = _function("gamma", math.gamma, np.vectorize(math.gamma))
+lgamma = _function("lgamma", math.lgamma, np.vectorize(math.lgamma))
 
 
 def recip(x: Any) -> MojoValue:
@@ -207,6 +210,15 @@ def _apply_two(numbers: Any, arrays: Any, x: Any, y: Any) -> Any:
     return numbers(float(x), float(y))
 
 
+def atan2(y: object, x: object) -> MojoValue:
+    """Return the angle of the point (x, y).
+
+    >>> atan2(0.0, 1.0)
+    0.0
+    """
+    return _apply_two(math.atan2, np.arctan2, y, x)
+
+
 def _check(numbers: Callable[[float], bool], arrays: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def function(x: Any) -> MojoValue:
         """Return whether a number is so; of a vector, number by number."""
@@ -274,6 +286,15 @@ def lcm(*values: Any) -> int:
     12
     """
     return math.lcm(*[int(as_integer(value, "an integer")) for value in values])
+
+
+def factorial(n: object) -> int:
+    """Return n!.
+
+    >>> factorial(5)
+    120
+    """
+    return math.factorial(int(as_integer(n, "an integer")))
 
 
 @brackets

@@ -62,6 +62,8 @@ log2_floor = _function("log2_floor", lambda bits, _: bits.bit_length() - 1)
 log2_ceil = _function("log2_ceil", lambda bits, _: (bits - 1).bit_length() if bits > 1 else 0)
 next_power_of_two = _function("next_power_of_two", lambda bits, _: 1 << (bits - 1).bit_length() if bits > 1 else 1)
 prev_power_of_two = _function("prev_power_of_two", lambda bits, _: 1 << (bits.bit_length() - 1) if bits else 0)
+bit_reverse = _function("bit_reverse", lambda bits, width: int(f"{bits:0{width}b}"[::-1], 2))
+byte_swap = _function("byte_swap", lambda bits, width: int.from_bytes(bits.to_bytes(width // 8, "little"), "big"))
 
 
 def is_power_of_two(value: Any) -> bool:

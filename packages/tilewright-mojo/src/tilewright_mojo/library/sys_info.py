@@ -9,7 +9,8 @@ import time as _time
 from collections.abc import Callable
 from typing import Any, TextIO
 
-from tilewright.mojo import format_value
+from tilewright.errors import LayoutError
+from tilewright.mojo import brackets, format_value
 
 from ..simt.kernel_thread import is_inside_kernel
 
@@ -29,6 +30,7 @@ has_amd_gpu_accelerator = _answer(False, "Return whether kernels see an AMD card
 has_apple_gpu_accelerator = _answer(False, "Return whether kernels see an Apple card: they do not.")
 is_amd_gpu = _answer(False, "Return whether this runs on an AMD card: it does not.")
 is_apple_gpu = _answer(False, "Return whether this runs on an Apple card: it does not.")
+is_64bit = _answer(True, "Return whether `Int` has 64 bits.")
 
 
 def is_gpu() -> bool:
@@ -43,6 +45,15 @@ def is_gpu() -> bool:
 is_nvidia_gpu = is_gpu
 
 
+def is_little_endian() -> bool:
+    """Return whether the lowest byte of a number comes first.
+
+    >>> is_little_endian() == (sys.byteorder == "little")
+    True
+    """
+    return sys.byteorder == "little"
+
+
 def num_logical_cores() -> int:
     """Return the number of processors.
 
@@ -52,7 +63,37 @@ def num_logical_cores() -> int:
     return os.cpu_count() or 1
 
 
-num_physical_cores = num_logical_cores
+num_physical_cores = num_performance_cores = num_logical_cores
+
+
+def simd_byte_width(*_: object) -> int:
+    """Return the bytes of a vector register.
+
+    >>> simd_byte_width()
+    64
+    """
+    return 64
+
+
+class CompilationTarget:
+    """What a program is compiled for: a machine of its own, of which only the size of registers is known.
+
+    >>> CompilationTarget.is_x86()
+    False
+    """
+
+    is_x86 = staticmethod(_answer(False, "Return whether the target is an x86 processor."))
+    is_apple_silicon = staticmethod(_answer(False, "Return whether the target is Apple silicon."))
+    is_macos = staticmethod(_answer(False, "Return whether the system is macOS."))
+    is_linux = staticmethod(_answer(True, "Return whether the system is Linux."))
+    has_avx512f = has_avx2 = has_neon = staticmethod(_answer(False, "Return whether there are such instructions."))
+
+    @staticmethod
+    @brackets
+    def unsupported_target_error(parameters: tuple[object, ...], **named: object) -> None:
+        """Refuse an operation that a program has no code for on this machine."""
+        what = named.get("operation", parameters[0] if parameters else "this")
+        raise LayoutError(f"{what} is not possible on this machine: the program says so")
 
 
 class Stream:
@@ -93,4 +134,16 @@ def exit(code: Any = 0) -> None:  # noqa: A001  (Mojo's name)
 
 
 perf_counter, perf_counter_ns, monotonic = _time.perf_counter, _time.perf_counter_ns, _time.monotonic_ns
+global_perf_counter_ns = _time.perf_counter_ns
 sleep = _time.sleep
+
+
+def time_function(function: Any) -> int:
+    """Return how many nanoseconds a call of `function` takes.
+
+    >>> time_function(lambda: None) >= 0
+    True
+    """
+    start = perf_counter_ns()
+    function()
+    return perf_counter_ns() - start

@@ -83,6 +83,19 @@ def memcpy(dest: Pointer | None = None, src: Pointer | None = None, count: objec
         dest[k] = value
 
 
+def memcmp(s1: Pointer, s2: Pointer, count: object) -> int:
+    """Return 0 if `count` elements are equal, else -1 or 1 by the first ones that differ.
+
+    >>> from tilewright.mojo.memory import alloc
+    >>> memcmp(alloc["int8"](2), alloc["int8"](2), 2)
+    0
+    """
+    for k in range(int(as_integer(count, "the number of elements"))):
+        if s1[k] != s2[k]:
+            return -1 if s1[k] < s2[k] else 1
+    return 0
+
+
 unsafe_memset, unsafe_memset_zero, unsafe_memcpy = memset, memset_zero, memcpy
 
 

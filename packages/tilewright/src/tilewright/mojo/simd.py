@@ -156,6 +156,30 @@ class DType(ScalarFormat):
         """
         return self.kind == "uint"
 
+    def is_numeric(self) -> _Bool:
+        """Return whether the numbers are integers or floats.
+
+        >>> DType.bool.is_numeric()
+        False
+        """
+        return self.kind != "bool"
+
+    def is_half_float(self) -> _Bool:
+        """Return whether the numbers are floats of 16 bits.
+
+        >>> DType.bfloat16.is_half_float()
+        True
+        """
+        return self.kind == "float" and self.bits == 16
+
+    def is_float8(self) -> _Bool:
+        """Return whether the numbers are floats of 8 bits.
+
+        >>> DType.float8_e5m2.is_float8()
+        True
+        """
+        return self.kind == "float" and self.bits == 8
+
     def size_of(self) -> _Int:
         """Return the bytes of a number.
 
@@ -734,6 +758,15 @@ class SIMD(SIMDArithmetic, metaclass=ParametrizedMeta):
         """
         (dtype,) = parameters or (target,)
         return convert(self, DType.of(dtype))
+
+    @brackets
+    def to_bits(self, parameters: tuple[Any, ...]) -> SIMD:
+        """Return the bits as unsigned integers of the same size.
+
+        >>> Float32(1).to_bits()
+        UInt32(1065353216)
+        """
+        return as_vector(self.array.view(f"u{self.dtype.itemsize}"))
 
     # Reductions.
 

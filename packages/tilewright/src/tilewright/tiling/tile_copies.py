@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
+from .._integers import round_up
 from ..copying import (
     Buffer,
     Footprint,
@@ -41,22 +42,32 @@ from .tiler import Extents, as_extents
 AnyTensor = TypeVar("AnyTensor", bound="TransferTensor")
 
 
-def spaced_layout(shape: Extents, row_spacing: int | None = None, plane_spacing: int | None = None) -> Layout:
+def spaced_layout(
+    shape: Extents,
+    row_spacing: int | None = None,
+    plane_spacing: int | None = None,
+    row_alignment: int = 1,
+    plane_alignment: int = 1,
+) -> Layout:
     """Return a row-major layout of a `shape`, with gaps between rows and planes.
 
-    `row_spacing` and `plane_spacing` are elements from row to row and from plane to plane, by default packed. Axes
-    outside the planes are packed.
+    `row_spacing` and `plane_spacing` are elements from row to row and from plane to plane, by default packed; both are
+    rounded up to multiples of `row_alignment` and `plane_alignment`. Axes outside the planes are packed.
 
     >>> spaced_layout((2, 3, 5), row_spacing=8, plane_spacing=32)
     Layout((2, 3, 5), (32, 8, 1))
+    >>> spaced_layout((2, 3, 5), row_alignment=8)
+    Layout((2, 3, 5), (24, 8, 1))
     """
+    if min(row_alignment, plane_alignment) < 1:
+        raise LayoutError(f"alignment must be at least 1, got {min(row_alignment, plane_alignment)}")
     space = as_extents(shape, "shape")
     width, height = (space[-1] if space else 1), (space[-2] if len(space) > 1 else 1)
-    row = width if row_spacing is None else row_spacing
+    row = round_up(width if row_spacing is None else row_spacing, row_alignment)
     if height > 1 and row < width:
         raise LayoutError(f"row spacing {row} is less than the row length; use at least {width}")
     reach = (height - 1) * row + width
-    plane = height * row if plane_spacing is None else plane_spacing
+    plane = round_up(height * row if plane_spacing is None else plane_spacing, plane_alignment)
     if prod(space[:-2]) > 1 and plane < reach:
         raise LayoutError(f"plane spacing {plane} is less than the plane size; use at least {reach}")
     outer = [plane * prod(space[axis + 1 : -2]) for axis in range(len(space) - 2)]
@@ -155,6 +166,14 @@ class TransferTensor:
         (2, 4)
         """
         return self.sub(tile.offset, tile.shape)
+
+    def as_const(self: AnyTensor) -> AnyTensor:
+        """Return the same tensor, read-only.
+
+        >>> ExternalTensor(np.zeros(4)).as_const().const
+        True
+        """
+        return self._with_window(self.window, const=True)
 
     def _with_window(self: AnyTensor, window: Box, const: bool | None = None) -> AnyTensor:
         tensor = object.__new__(type(self))

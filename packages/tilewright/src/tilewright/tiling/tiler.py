@@ -273,6 +273,22 @@ class Tiler(Drawable):
             holders.append((number_of(self.order, self.grid, tile), tile, inside))
         return TileExplanation(self.space, self.grid, at, tuple(holders))
 
+    def neighbours(self, number: int, diagonal: bool = False) -> list[int]:
+        """Return the numbers of the tiles that share a face (with `diagonal`, also a corner) with tile `number`.
+
+        >>> Tiler((10, 7), (4, 3)).neighbours(0)
+        [1, 3]
+        """
+        here = self.coords(number)
+        numbers = []
+        for direction in combinations((-1, 0, 1), repeat=self.rank):
+            if not any(direction) or (not diagonal and sum(map(abs, direction)) > 1):
+                continue
+            there = [c + d for c, d in zip(here, direction, strict=True)]
+            if all(0 <= c < n for c, n in zip(there, self.grid, strict=True)):
+                numbers.append(number_of(self.order, self.grid, tuple(there)))
+        return sorted(numbers)
+
     def __len__(self) -> int:
         return self.count
 
