@@ -94,7 +94,7 @@ clean: ## remove what the other targets made
 $(BIN)/python:
 	@sh tools/install.sh venv
 
-.venv-oracle/.installed: $(LIBRARY)/pyproject.toml $(NATIVE) packages/tilewright-audit/pyproject.toml packages/tilewright-audit/src/tilewright_audit/rehearsal/stand_in.py
+.venv-oracle/.installed: $(LIBRARY)/pyproject.toml $(NATIVE) packages/tilewright-audit/pyproject.toml packages/tilewright-audit/src/tilewright_audit/rehearsal/process.py
 	@sh tools/oracle.sh install
 
 $(VENV)/.package: $(PROJECTS) | $(BIN)/python

@@ -27,7 +27,7 @@ install() {
     "$python" - <<'PYTHON'
 import importlib.util
 from pathlib import Path
-from tilewright_audit.rehearsal.stand_in import write_compiler
+from tilewright_audit.rehearsal.process import write_compiler
 write_compiler(Path(importlib.util.find_spec("ttnn").origin).parent / "runtime" / "sfpi")
 PYTHON
     touch .venv-oracle/.installed
