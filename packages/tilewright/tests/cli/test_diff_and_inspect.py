@@ -40,6 +40,11 @@ def test_a_factor_of_two_is_found_where_pcc_is_one(run, files):
     assert "would pass and suggests no error" in done.out
 
 
+def test_a_correlation_is_asked_for_beside_a_tolerance(run, files):
+    assert "--pcc needs --atol, --rtol or --ulp" in run("diff", "w.npy", "w.npy", "--pcc", "0.99", status=2).err
+    run("diff", "w.npy", "bfloat8_b.tensorbin", "--pcc", "0.99", "--ulp", "1")
+
+
 def test_pictures_are_saved(run, files):
     run("diff", "w.npy", "bfloat8_b.tensorbin", "--show", "diff.html", status=1)
     assert "<svg" in (files / "diff.html").read_text(encoding="utf-8")

@@ -259,7 +259,7 @@ def test_what_gluons_constructors_mean(text, shape, bases):
     assert (" ".join(text.split()) in parsed.besides) == ("=" in text.split("(")[0])
     again = parse(f"#l = {parsed.value.encoding}", shape=shape)
     assert again.value.encoding == parsed.value.encoding
-    with pytest.raises(LayoutError, match=r"a type with a shape around the encoding, such as .*, or a shape"):
+    with pytest.raises(LayoutError, match=r"a type with a shape around the encoding, .*, or a shape \(--shape\)"):
         parse(text)
 
 

@@ -96,6 +96,13 @@ def test_things_show_themselves(tmp_path, capsys):
         tensor.show(tmp_path / "picture.jpg")
 
 
+def test_things_whose_pictures_have_no_side_show_themselves_in_notebooks():
+    registers = "#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 4], warpsPerCTA = [4, 1], order = [1, 0]}>"
+    conflicts = tw.analysis.bank_conflicts(tw.row_major(32, 32), tw.Layout(32))
+    for thing in (conflicts, next(iter(tw.atoms.values())), tw.parse(registers, shape=(64, 64))):
+        assert thing._repr_html_().startswith("<div")
+
+
 def test_notebook_pictures_are_capped():
     assert len(tw.row_major(4096, 4096)._repr_html_()) < 150_000
     assert tw.Layout(0)._repr_html_() is None

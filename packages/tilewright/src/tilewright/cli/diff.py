@@ -29,7 +29,7 @@ MAX_COMPARED = 1 << 22  # elements of layouts that are compared one by one
 @click.option(
     "--ulp", type=click.FloatRange(0), metavar="N", help="Also accept errors up to N ULPs of the coarser format."
 )
-@click.option("--pcc", type=click.FloatRange(-1, 1), metavar="P", help="Require a correlation of at least P.")
+@click.option("--pcc", type=click.FloatRange(-1, 1), metavar="P", help="Also require a correlation of at least P.")
 @click.option(
     "--transpose/--no-transpose",
     default=None,
@@ -77,6 +77,8 @@ def command(
         options = [str(option.name) for option in click.get_current_context().command.params]
         refuse_options([name for name in options if name not in ("a", "b", "json", "debug")], "on texts")
         return _diff_texts(a, b)
+    if settings["pcc"] is not None and not (settings["atol"] or settings["rtol"] or settings["ulp"]):
+        raise click.UsageError("--pcc needs --atol, --rtol or --ulp: without one, elements must be equal")
     if show is not None:
         check_output_path(show)
     ours, theirs = open_tensors(a, follow_links), open_tensors(b, follow_links)
@@ -86,11 +88,10 @@ def command(
     worst = comparison.worst
     if show is not None and worst is not None:
         save_picture(worst, show)
-    status = ExitCode.OK if comparison.same else ExitCode.NO
     return Answer(
         lambda: _format_answer(comparison, reasons, worst if with_map else None, show),
         comparison.to_json() | {"show": show} | ({"why": [reason.to_json() for reason in reasons]} if why else {}),
-        status,
+        ExitCode.OK if comparison.same else ExitCode.NO,
     )
 
 
@@ -105,8 +106,7 @@ def _diff_texts(a: str, b: str) -> Answer:
     steps = []
     for name in names:
         pair = left.get(name, "not stated"), right.get(name, "not stated")
-        is_equal = pair[0] == pair[1]
-        steps += [(name, pair[0])] if is_equal else [(f"{name} A", pair[0]), (f"{name} B", pair[1])]
+        steps += [(name, pair[0])] if pair[0] == pair[1] else [(f"{name} A", pair[0]), (f"{name} B", pair[1])]
     steps.append(("function", where))
     heading = f"A and B differ in {', '.join(different)}" if different else "A and B are the same"
     first = click.style(heading, fg="red" if different else "green", bold=True)

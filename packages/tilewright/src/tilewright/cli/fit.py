@@ -177,10 +177,7 @@ def _answer_machines(model: str, question: Mapping[str, Any]) -> Answer:
         rows.append((name, devices, fits, left, str(report.largest_users or 0), str(report.largest_context or 0)))
     known = [report for report in reports.values() if not isinstance(report, str)]
     context = known[0].context if known else 0
-    notes += [
-        f"users: with {context} tokens each, all at once; context: of a single user",
-        *known[0].notes,
-    ]
+    notes += [f"users: with {context} tokens each, all at once; context: of a single user", *known[0].notes]
     data = {name: report if isinstance(report, str) else report.to_json() for name, report in reports.items()}
     lines = format_table(rows, table_width(), right=[1, 3, 4, 5])
     is_any = any(report.fits for report in known)

@@ -103,7 +103,7 @@ def is_text(text: str) -> bool:
 
 
 text_shape_option = click.option(
-    "--shape", "text_shape", type=SHAPE, help="The shape, for a TEXT without one: oneDNN, TVM, shardings."
+    "--shape", "text_shape", type=SHAPE, help="The shape, for a TEXT without one: oneDNN, TVM, Triton, shardings."
 )
 """The option of verbs that take a text of a layout."""
 

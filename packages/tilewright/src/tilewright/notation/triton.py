@@ -142,7 +142,7 @@ def parse_triton_type(
         if own is None:
             reader.cursor.at = 0
             example = "tensor<32x16xf16, #ttg.blocked<{...}>>"
-            reader.cursor.fail(f"a type with a shape around the encoding, such as {example}, or a shape,")
+            reader.cursor.fail(f"a type with a shape around the encoding, such as {example}, or a shape (--shape),")
         is_shared = encoding.name.endswith(("_shared", "shared_linear"))
         space = "#ttng.tensor_memory" if encoding.name in _TENSOR_MEMORY else "#ttg.shared_memory" if is_shared else ""
         line = " ".join(body.split()) if _ASSIGNMENT.match(body) else ""

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -96,10 +97,12 @@ def notebook_html(subject: object) -> str | None:
     >>> notebook_html(row_major(4, 8))[:4], notebook_html(Layout(0))
     ('<div', None)
     """
-    try:
-        return to_fragment(subject if isinstance(subject, Scene) else scene_of(subject, side=_NOTEBOOK_SIDE))
-    except TilewrightError:
-        return None
+    if isinstance(subject, Scene):
+        return to_fragment(subject)
+    for options in ({"side": _NOTEBOOK_SIDE}, {}):  # which some pictures do not have
+        with suppress(TilewrightError):
+            return to_fragment(scene_of(subject, **options))
+    return None
 
 
 _RENDERERS: dict[str, Callable[[Scene], str]] = {
