@@ -121,7 +121,7 @@ class Moments:
         return int(used[-1]) if used.size else 0
 
     def largest_bins(self, share: float) -> int:
-        """Return the lowest bin so that it and those above hold at most `share` of the elements, and at least one.
+        """Return the lowest bin that, with all above it, holds at most `share` of the elements, and at least one.
 
         >>> moments = Moments()
         >>> moments.add(np.array([1.0] * 99 + [1000.0]), np.array([1.0] * 99 + [1000.0]))

@@ -300,8 +300,8 @@ class ScaledCodes:
     `codes` are bytes [..., rows, bytes]; `scales` is a grid [..., group rows, group columns] of numbers, or of bytes
     that are exponents (`is_e8m0`); leading dimensions of extent 1 are shared. With a `factor`, scales are multiplied by
     it, or divided by it if it `divides`. `zeros` is a grid like the scales, or holds codes packed along the
-    rows of the grid. All arithmetic is in float32, the factor first. `shape_section` holds the shape, where the
-    codes do not tell it.
+    rows of the grid. All arithmetic is in float32, the factor first. `shape_section` holds the shape, where it
+    does not follow from the codes.
 
     >>> from tilewright.files.tensor_file import store_arrays
     >>> stored = store_arrays({"w": np.array([[0x21, 0xF7]], np.uint8), "s": np.array([[128]], np.uint8)})

@@ -192,8 +192,8 @@ _START_BYTES = 64
 class FileKind:
     """A kind of file: its `name`, its `suffixes`, and `read`, which returns tensors and metadata.
 
-    `matches` tells whether a file of a size starts like this type; None if the content does not show it. Files of a
-    `fallback` kind are not read from a directory that has others.
+    `matches` returns whether a file starts like this type, given its size; None if the content does not show it.
+    Files of a `fallback` kind are not read from a directory that has others.
 
     >>> [kind.name for kind in FILE_KINDS if ".npy" in kind.suffixes]
     ['npy']
@@ -261,7 +261,7 @@ def added_kinds() -> list[FileKind]:
 
 
 def find_file_kind(file: SourceFile) -> FileKind | None:
-    """Return the kind of a file, by its content where that tells, and by its suffix otherwise; None if unknown.
+    """Return the kind of a file, by its content if possible, and by its suffix otherwise; None if unknown.
 
     >>> import tempfile, numpy
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -354,7 +354,7 @@ class TensorFile(Mapping[str, StoredTensor]):
 
     @property
     def headers(self) -> Collection[StoredTensor | PendingTensor]:
-        """What headers tell of the tensors, in order, where `values()` makes each `StoredTensor`.
+        """The tensors in order, as their headers describe them; `values()` makes a `StoredTensor` of each.
 
         >>> [header.shape for header in store_arrays({"w": [[1.0, 2.0]]}).headers]
         [(1, 2)]
@@ -475,9 +475,10 @@ def open_tensors(path: FilePath, follow_symlinks: bool = False) -> TensorFile:
     of a split one), a PyTorch checkpoint (`.pt`, `.pth`, `.bin`, whose pickles are never executed), `.onnx`, `.h5`, the
     index of a bank image, or a directory of these, such as a model of the Hugging Face hub or one of its snapshots, or
     the directory above a single weight cache. It may also be a URL: `https://host/model.safetensors`, or
-    `hf://owner/model[@revision][/file]`; only the necessary bytes are read. Files are recognised by their content,
-    where that tells. Codes and scales of quantised checkpoints make one tensor. `follow_symlinks` allows links that
-    point outside of a directory (or of the hub's model). Damaged files raise a `FileFormatError`.
+    `hf://owner/model[@revision][/file]`; only the necessary bytes are read. Files are recognised by their content if
+    possible, and by their suffix otherwise. Codes and scales of quantised checkpoints make one tensor.
+    `follow_symlinks` allows links that point outside of a directory (or of the hub's model). Damaged files raise a
+    `FileFormatError`.
 
     >>> import tempfile, numpy
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -2,8 +2,8 @@
 """`AccessorArguments`: the words by which a kernel of tt-metal knows where the pages of a tensor are, both ways.
 
 The words are, in this order: a set of bits, the bytes of a page, and of a sharded tensor its rank, the number of banks,
-the tensor and the shard in pages, and the coordinates of the banks, two in a word. A bit for each of them tells whether
-it is among the kernel's compile-time words, or among its common runtime words.
+the tensor and the shard in pages, and the coordinates of the banks, two in a word. A bit for each of them puts it among
+the kernel's compile-time words, or among its common runtime words.
 """
 
 from __future__ import annotations

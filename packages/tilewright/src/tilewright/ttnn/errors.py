@@ -50,7 +50,7 @@ class ExplainedError(Finding):
     """An error of ttnn or tt-metal: its finding, its `numbers`, the numbers `derived` from them, and the `remedies`.
 
     `meanings` has the meaning of each number. `text` is the message, `line` where it begins, counted from 1,
-    `condition` what the program checked, and `unknown` what the text does not tell.
+    `condition` what the program checked, and `unknown` what the text leaves open.
 
     >>> error = explain_error("Kt (16) must be divisible by in0_block_w (5)").errors[0]
     >>> error.kind, error.numbers, error.derived
