@@ -335,8 +335,8 @@ class RecipeByExample:
     """A recipe that was inferred from examples, and tested on them.
 
     `text` is the TOML that `prepare` runs with `recipe=`, for `machine`. `choices` are its numbers, with the
-    expressions that the examples do not rule out; `equal` are files that could be made of other tensors, with the
-    same contents in all examples; `unexplained` are files that no expression was found for, and
+    expressions that the examples do not rule out; `equal` names tensors of the same contents in all
+    examples, by the files that could be made of either; `unexplained` are files that no expression was found for, and
     `different` those that the recipe does not reproduce byte for byte.
     """
 
