@@ -336,8 +336,8 @@ class TensorFile(Mapping[str, StoredTensor]):
     >>> import tempfile, numpy
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     numpy.savez(Path(folder, "x.npz"), a=numpy.zeros(3), b=numpy.ones((2, 2)))
-    ...     found = open_tensors(Path(folder, "x.npz"))
-    ...     found.kind, list(found), found.nbytes, found["b"].read().tolist()
+    ...     file = open_tensors(Path(folder, "x.npz"))
+    ...     file.kind, list(file), file.nbytes, file["b"].read().tolist()
     ('npz', ['a', 'b'], 56, [[1.0, 1.0], [1.0, 1.0]])
     """
 
@@ -484,7 +484,7 @@ def open_tensors(path: FilePath, follow_symlinks: bool = False) -> TensorFile:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     numpy.save(Path(folder, "x.npy"), numpy.zeros(3))
     ...     numpy.save(Path(folder, "y.npy"), numpy.ones(2))
-    ...     {name: each.shape for name, each in open_tensors(folder).items()}
+    ...     {name: tensor.shape for name, tensor in open_tensors(folder).items()}
     {'x': (3,), 'y': (2,)}
     """
     if is_url(path):

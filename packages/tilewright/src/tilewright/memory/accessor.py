@@ -336,8 +336,8 @@ def parse_accessor(
     >>> accessor.pages().by_core()[CoreCoord(1, 0)]
     [3, 4, 5, 9, 10, 11]
     """
-    given = words if isinstance(words, (list, tuple)) else list(words)
-    parts = dict(_read_parts(given, offset, None if runtime is None else list(runtime)))
+    listed = words if isinstance(words, (list, tuple)) else list(words)
+    parts = dict(_read_parts(listed, offset, None if runtime is None else list(runtime)))
     return AccessorArguments(*_split(parts), None if chip is None else Chip.of(chip), offset, num_pages)
 
 
