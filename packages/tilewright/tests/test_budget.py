@@ -23,7 +23,7 @@ BUDGET = {
         "copying": (2310, 9),
         "cute": (1330, 6),
         "explorer": (1300, 9),
-        "files": (5610, 18),
+        "files": (5590, 18),
         "formats": (1530, 5),
         "layout": (3670, 14),
         "memory": (3880, 15),
