@@ -18,7 +18,7 @@ BUDGET = {
     "tilewright": {
         "(modules)": (1350, 18),
         "analysis": (1580, 6),
-        "cli": (3850, 24),
+        "cli": (3840, 24),
         "conversion": (9480, 26),
         "copying": (2310, 9),
         "cute": (1330, 6),
