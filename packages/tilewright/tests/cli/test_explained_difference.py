@@ -15,7 +15,7 @@ def test_the_command_explains(run, tmp_path):
     write_safetensors(tmp_path / "b.safetensors", {"q": pairs, "k": weight})
     done = run("diff", tmp_path / "a.safetensors", tmp_path / "b.safetensors", "--why", status=1)
     assert "q  B is A with the rows of 6 heads of 32 in pairs" in " ".join(done.out.split("\n"))
-    assert "--why tells" in run("diff", tmp_path / "a.safetensors", tmp_path / "b.safetensors", status=1).out
+    assert "--why gives" in run("diff", tmp_path / "a.safetensors", tmp_path / "b.safetensors", status=1).out
     data = json.loads(
         run("diff", tmp_path / "a.safetensors", tmp_path / "b.safetensors", "--why", "--json", status=1).out
     )

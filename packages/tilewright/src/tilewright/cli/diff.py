@@ -60,11 +60,11 @@ def command(
     tilewright diff a.npy b.tensorbin --rtol 1e-2 --map
     tilewright diff "(4,8):(8,1)" "(4,8):(1,4)"
 
-    Of two texts, tensors as ttnn prints them or layouts in any notation, it says what differs: shape, dtype, layout,
+    Of two texts, tensors as ttnn prints them or layouts in any notation, it lists what differs: shape, dtype, layout,
     memory, and whether each index has the same offset.
 
     With --why, each difference is explained, if a reason holds for all elements. Of dumps that are numbered in the
-    order of a run, it says where the error jumps.
+    order of a run, it shows where the error jumps.
 
     Tensors on a mesh of devices are compared as a whole, or with --device what one of them holds.
     The exit status is 0 if all tensors are the same, and 1 if they are not.
@@ -178,7 +178,7 @@ def _format_answer(
         width = max(len(reason.name) for reason in reasons)
         parts += ["", *[wrap_lines(f"{reason.name:<{width}}  {reason}") for reason in reasons]]
     elif any(not tensor.same for tensor in comparison):
-        parts += ["", "--why tells the reason for each, if one holds for all elements"]
+        parts += ["", "--why gives the reason for each, if one holds for all elements"]
     if drawn is not None and drawn.unequal:
         from ..views import scene_of, to_text
 

@@ -290,7 +290,7 @@ def missing_requirements() -> Iterator[MissingPart]:
 def missing_optional_packages() -> list[MissingPart]:
     """Return the optional packages that are not installed.
 
-    >>> all(each.commands for each in missing_optional_packages())
+    >>> all(part.commands for part in missing_optional_packages())
     True
     """
     return [

@@ -216,23 +216,23 @@ def _spell_words(tool: Verb, arguments: Mapping[str, Any], write: bool) -> list[
     Nothing that writes is spelled unless `write` allows it.
     """
     parameters = _parameters(tool)
-    given = {name: value for name, value in arguments.items() if value is not None}
-    writing = [name for name in given if name in parameters and _writes(parameters[name])]
-    if tool.writes_unless is not None and not any(given.get(name) for name in tool.writes_unless):
+    settings = {name: value for name, value in arguments.items() if value is not None}
+    writing = [name for name in settings if name in parameters and _writes(parameters[name])]
+    if tool.writes_unless is not None and not any(settings.get(name) for name in tool.writes_unless):
         writing.append(str(tool.name))
     if writing and not write:
-        spared = [name for name in tool.writes_unless or () if name not in given]
+        spared = [name for name in tool.writes_unless or () if name not in settings]
         other = f", or give one of {', '.join(spared)}" if str(tool.name) in writing and spared else ""
         raise click.UsageError(
             f"{writing[-1]} writes files or runs a program; start tilewright mcp --write to allow it{other}"
         )
     options, words = [], []
-    for name in given.keys() - parameters.keys():
+    for name in settings.keys() - parameters.keys():
         raise click.UsageError(f"{tool.name} has no argument {name!r}; {suggest(name, parameters)}")
-    for name in [name for name, each in parameters.items() if each.required and name not in given]:
+    for name in [name for name, parameter in parameters.items() if parameter.required and name not in settings]:
         raise click.UsageError(f"{tool.name} needs the argument {name!r}")
-    for name in filter(given.__contains__, parameters):
-        parameter, value = parameters[name], given[name]
+    for name in filter(settings.__contains__, parameters):
+        parameter, value = parameters[name], settings[name]
         is_flag = isinstance(parameter, click.Option) and parameter.is_flag
         is_list = parameter.multiple or parameter.nargs == -1
         values = value if is_list and isinstance(value, list) else [value]

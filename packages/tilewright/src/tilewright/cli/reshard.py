@@ -165,7 +165,7 @@ def _draw(plan: ReshardPlan, views: Sequence[str], step: int | None) -> Scene:
 
 
 def _drop_facts(scene: Scene, plan: ReshardPlan) -> Scene:
-    """Return a picture without the facts of its plan, which the lines above it tell."""
+    """Return a picture without the facts of its plan, which are in the lines above it."""
     from ..views.scenes.reshards import reshard_facts
 
     above = reshard_facts(plan)

@@ -40,8 +40,8 @@ def command(
 ) -> Answer:
     """Translate the text of a layout: CuTe, XLA, oneDNN, Triton, MLIR, TVM, Mosaic or our own.
 
-    TEXT is printed by the system, or taken from its source code; its form tells which system it is. It may be in a
-    file, and "-" reads it from standard input.
+    TEXT is printed by the system, or taken from its source code; its form shows which system. It may be in a file,
+    and "-" reads it from standard input.
 
     \b
     tilewright translate "(_4,_8):(_8,_1)"

@@ -121,7 +121,7 @@ class Moments:
         return int(used[-1]) if used.size else 0
 
     def largest_bins(self, share: float) -> int:
-        """Return the lowest bin so that it and those above hold at most `share` of the elements, and at least one.
+        """Return the lowest bin that, with all above it, holds at most `share` of the elements, and at least one.
 
         >>> moments = Moments()
         >>> moments.add(np.array([1.0] * 99 + [1000.0]), np.array([1.0] * 99 + [1000.0]))
@@ -563,8 +563,8 @@ class TensorComparison(Drawable):
     for it. `exceptional_a` and `exceptional_b` count values that are NaN or infinite, and in A those out of B's range.
 
     >>> from tilewright.conversion import diff
-    >>> found = diff(np.zeros((4, 4)), np.eye(4)).tensors[0]
-    >>> found.unequal, found.max_abs, str(found.first)
+    >>> tensor = diff(np.zeros((4, 4)), np.eye(4)).tensors[0]
+    >>> tensor.unequal, tensor.max_abs, str(tensor.first)
     (4, 1.0, '(0, 0): 0 and 1')
     """
 
@@ -659,8 +659,8 @@ class Comparison(Drawable):
     """How the tensors of two files differ, and which exist in only one of them.
 
     >>> from tilewright.conversion import diff
-    >>> found = diff({"x": np.zeros(3), "y": np.ones(2)}, {"x": np.zeros(3)})
-    >>> found.same, found.only_a, found["x"].same
+    >>> comparison = diff({"x": np.zeros(3), "y": np.ones(2)}, {"x": np.zeros(3)})
+    >>> comparison.same, comparison.only_a, comparison["x"].same
     (False, ('y',), True)
     """
 

@@ -139,7 +139,7 @@ def list_relations(
         steps: the format of blocks of one side, and the distance to the next number of each element.
 
     >>> f32 = format_of("float32")
-    >>> [each.words for each in list_relations(np.float32([1, 2, 4]), np.float32([2, 4, 8]), (f32, f32))]
+    >>> [pair.words for pair in list_relations(np.float32([1, 2, 4]), np.float32([2, 4, 8]), (f32, f32))]
     ['', 'times 2', 'times -2']
     """
     yield Relation("order", "", a, b)

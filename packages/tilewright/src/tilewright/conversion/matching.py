@@ -78,8 +78,8 @@ class Match:
         if self.value is None:
             return {"name": self.name, "problem": self.problem}
         others = {name: list(more) for name, more in self.others.items()}
-        made = {"name": self.name, "value": self.value.text, "sources": self.sources, "exact": self.exact}
-        return made | {"through": list(self.through), "others": others}
+        result = {"name": self.name, "value": self.value.text, "sources": self.sources, "exact": self.exact}
+        return result | {"through": list(self.through), "others": others}
 
     def __str__(self) -> str:
         if self.value is None:
@@ -99,8 +99,8 @@ class MatchReport:
     """Which tensors of B are made of which of A.
 
     >>> a = {"q": np.arange(8.0).reshape(4, 2), "k": -np.arange(4.0).reshape(2, 2)}
-    >>> found = match(a, {"qk": np.concatenate([a["q"], a["k"]]), "x": np.eye(3)})
-    >>> print(found)
+    >>> report = match(a, {"qk": np.concatenate([a["q"], a["k"]]), "x": np.eye(3)})
+    >>> print(report)
     1 of 2 tensors of B is made of tensors of A, by all their elements
     qk = join([tensor('q'), tensor('k')])
     x: no tensors of A have its rows or columns
@@ -200,8 +200,8 @@ def match(
         progress: called with the number of tensors of B that are done, and of all.
 
     >>> w = np.arange(12, dtype=np.float32).reshape(4, 3)
-    >>> found = match({"w": w}, {"padded": np.pad(w, [(0, 2), (0, 0)]), "half": w[2:]})
-    >>> [each.text for each in found.matches]
+    >>> report = match({"w": w}, {"padded": np.pad(w, [(0, 2), (0, 0)]), "half": w[2:]})
+    >>> [tensor.text for tensor in report.matches]
     ["pad(tensor('w'), 6, 0)", "rest(tensor('w'), 2)"]
     """
     search = _Search(_open(a), _open(b))

@@ -109,8 +109,8 @@ class Capacity(Drawable):
     """Whether what a device holds fits it, and how much more would.
 
     `demands` are the counted tensors, in the order of allocation; the cache has `blocks`, of `block_size` tokens, for
-    the `users` of one of the `replicas`, who may take up to `context` tokens each. `notes` are about the request, and
-    `is_estimate` tells whether the weights are estimated from config.json.
+    the `users` of one of the `replicas`, who may take up to `context` tokens each. `notes` are about the request.
+    With `is_estimate`, the weights are estimated from config.json.
 
     >>> spec = TensorSpec((1, 8, 64, 128), "bfloat8_b", "tile", chip="n150")
     >>> capacity([], "N150", cache=spec, cache_count=64).largest

@@ -177,7 +177,7 @@ class Hole(NamedTuple):
 
 
 class _Former(ast.NodeTransformer):
-    """Takes the numbers out of an expression, and lists of experts together; `extent_of` tells the extents of a part.
+    """Takes the numbers out of an expression, and lists of experts together; `extent_of` returns the extents of a part.
 
     The names of tensors have {layer} already, and get {expert}.
     """
@@ -335,8 +335,8 @@ class RecipeByExample:
     """A recipe that was inferred from examples, and tested on them.
 
     `text` is the TOML that `prepare` runs with `recipe=`, for `machine`. `choices` are its numbers, with the
-    expressions that the examples do not rule out; `equal` tells which files could be made of other tensors, of the same
-    contents in all examples; `unexplained` are files that no expression was found for, and
+    expressions that the examples do not rule out; `equal` names tensors of the same contents in all
+    examples, by the files that could be made of either; `unexplained` are files that no expression was found for, and
     `different` those that the recipe does not reproduce byte for byte.
     """
 
@@ -531,15 +531,15 @@ class _Inference:
             names.append(known or self._choose(where, own, "name", literal=literal))
             sizes += [] if names[-1].isdigit() else [(names[-1], max(own))]
         name, text = _fill(form.name, names), _fill(form.text, texts)
-        each = []
+        loops = []
         if output.only is not None:
             name, text = (spelled.replace("{layer}", "{block}") for spelled in (name, text))
-            each = [f'each = {{ block = "{list(output.only)}" }}']
+            loops = [f'each = {{ block = "{list(output.only)}" }}']
             self.layered.append(where)
         text = re.sub(r"tensor\('([^']*\{[^']*)'\)", r"tensor(f'\1')", text)
         lines = [
             "[[output]]",
-            *each,
+            *loops,
             f"name = {json.dumps(name)}",
             f"value = {json.dumps(text)}",
             f'dtype = "{form.dtype}"',
@@ -616,9 +616,9 @@ class _Inference:
                 except TilewrightError as problem:
                     different.append(f"{example.folder.path}: {problem}")
                     continue
-                made = CacheFolder(f"{folder}/out")
-                good = [name for name in wanted if name in made.names and _are_equal(made, example.folder, name)]
-                different += sorted({*wanted, *made.names} - {*good})
+                cache = CacheFolder(f"{folder}/out")
+                good = [name for name in wanted if name in cache.names and _are_equal(cache, example.folder, name)]
+                different += sorted({*wanted, *cache.names} - {*good})
         return tuple(different)
 
 

@@ -523,8 +523,8 @@ class Rules:
             if (settings.value is None or settings.each)  # others make one tensor
             and not any(fnmatchcase(name, _PLACEHOLDER.sub("*", pattern)) for name in listed)
         ]
-        made = {pattern for pattern, settings in self.lines if settings.value is not None}
-        return unmatched if not self.name or made <= set(unmatched) else []
+        computed = {pattern for pattern, settings in self.lines if settings.value is not None}
+        return unmatched if not self.name or computed <= set(unmatched) else []
 
 
 _PLACEHOLDER = re.compile(r"\{[^{}]*\}")

@@ -457,7 +457,7 @@ class PieceHashes:
     """The SHA-256 of byte ranges, such as a source and an output, from numbered pieces of several threads.
 
     A piece that does not start where the previous one ended means that its range must be read again; `in_order`
-    tells for each range whether that never happened.
+    is True for each range where that never happened.
 
     >>> hashes = PieceHashes(0, 100)
     >>> hashes.add(0, (0, b"ab"), (100, b"x"))

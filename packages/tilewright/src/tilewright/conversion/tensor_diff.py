@@ -59,8 +59,8 @@ _MAX_COMPARED = 1 << 20  # offsets of two layouts that are compared one by one
 class DescriptionComparison:
     """How two descriptions of a `kind` differ: rows of (attribute, value in A, value in B).
 
-    >>> found = compare_descriptions(TensorSpec((64, 64), "bfloat16"), TensorSpec((64, 64), "bfloat8_b", "tile"))
-    >>> found.same, [name for name, _, _ in found.differences]
+    >>> comparison = compare_descriptions(TensorSpec((64, 64), "bfloat16"), TensorSpec((64, 64), "bfloat8_b", "tile"))
+    >>> comparison.same, [name for name, _, _ in comparison.differences]
     (False, ['dtype', 'page layout', 'pages', 'tile'])
     """
 
@@ -406,10 +406,10 @@ def diff(
         device: one device of a mesh, by coordinate or number: only its part is compared.
 
     >>> x = np.linspace(-1, 1, 64, dtype=np.float32).reshape(2, 32)
-    >>> found = diff(x, 2 * x)
-    >>> found.same, found.tensors[0].pcc
+    >>> comparison = diff(x, 2 * x)
+    >>> comparison.same, comparison.tensors[0].pcc
     (False, 1.0)
-    >>> print(found.tensors[0].findings[0])
+    >>> print(comparison.tensors[0].findings[0])
     B is 2 x A, which is 100 % of the squared error; PCC is the same for any factor
     """
     descriptions = [unwrap(item) for item in (a, b)]

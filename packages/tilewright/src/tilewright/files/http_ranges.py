@@ -40,7 +40,7 @@ HUB = "https://huggingface.co"
 
 
 class _SafeRedirect(urllib.request.HTTPRedirectHandler):
-    """Follows redirects to web servers, and does not tell a token to another host."""
+    """Follows redirects to web servers, and sends no token to another host."""
 
     def redirect_request(
         self,
@@ -83,7 +83,7 @@ class FileRanges:
         """Prepare for requests; none is sent yet."""
 
     def _find(self) -> tuple[int, str]:
-        """Return the size and the tag of the file; -1 if the first answer tells."""
+        """Return the size and the tag of the file; -1 if the first answer has them."""
         return -1, ""
 
     def _request(self, offset: int, size: int) -> Iterator[bytes]:

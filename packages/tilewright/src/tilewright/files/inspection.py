@@ -162,8 +162,8 @@ class Inspection(Drawable):
     >>> import tempfile, numpy as np
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     np.save(f"{folder}/x.npy", np.zeros((2, 3), np.float32))
-    ...     found = inspect(folder)
-    ...     found.kind, [(tensor.name, tensor.shape, tensor.format) for tensor in found.tensors]
+    ...     inspection = inspect(folder)
+    ...     inspection.kind, [(tensor.name, tensor.shape, tensor.format) for tensor in inspection.tensors]
     ('directory', [('x', (2, 3), 'float32')])
     """
 

@@ -131,9 +131,9 @@ class ManifestEntry:
     the way. `mesh` is how devices share it; `spec` then describes each part. `exceptional` counts values of the source
     that are NaN, infinite or out of range, where there are any.
 
-    >>> made = ByteRange("x.tensorbin", 0, 2112, "11" * 32)
+    >>> output = ByteRange("x.tensorbin", 0, 2112, "11" * 32)
     >>> source = SourceEntry(ByteRange("m.npz", 64, 88, "00" * 32), "F32")
-    >>> entry = ManifestEntry("x", {"x": source}, TensorSpec((2, 3), "uint8"), made)
+    >>> entry = ManifestEntry("x", {"x": source}, TensorSpec((2, 3), "uint8"), output)
     >>> ManifestEntry.from_json("x", entry.to_json()) == entry
     True
     """
@@ -152,9 +152,9 @@ class ManifestEntry:
     def to_json(self) -> dict[str, Any]:
         """Return the entry as plain data.
 
-        >>> made = ByteRange("x.tensorbin", 0, 2112, "11" * 32)
+        >>> output = ByteRange("x.tensorbin", 0, 2112, "11" * 32)
         >>> source = SourceEntry(ByteRange("m.npz", 64, 88, "00" * 32), "F32")
-        >>> sorted(ManifestEntry("x", {"x": source}, TensorSpec((2, 3)), made).to_json())
+        >>> sorted(ManifestEntry("x", {"x": source}, TensorSpec((2, 3)), output).to_json())
         ['output', 'source', 'spec']
         """
         listed = {name: source.to_json() for name, source in self.sources.items()}

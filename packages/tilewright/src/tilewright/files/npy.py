@@ -23,6 +23,7 @@ import numpy as np
 from .._json import expect_integer
 from ..errors import FileFormatError, FormatError
 from ..formats import ScalarFormat, find_scalar_format, format_of
+from ..layout import cut_into_slabs, largest_slab
 from .source import KERAS_WEIGHTS, NPY_MAGIC, ZIP_START, FilePath, SourceFile, as_source_file, import_library
 from .stored_tensor import Content, StoredTensor
 
@@ -91,8 +92,8 @@ class FileStream(io.RawIOBase):
 
 
 @contextmanager
-def open_zip(file: SourceFile) -> Iterator[zipfile.ZipFile]:
-    """Yield the zip archive in a file; any defect raises a `FileFormatError`.
+def open_zip(file: SourceFile, action: str = "read the zip file") -> Iterator[zipfile.ZipFile]:
+    """Yield the zip archive in a file; any defect raises a `FileFormatError`, which names the `action`.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -111,7 +112,7 @@ def open_zip(file: SourceFile) -> Iterator[zipfile.ZipFile]:
     except _ZIP_READ_ERRORS as problem:
         if isinstance(problem, OSError) and problem.errno not in (None, 22):
             raise  # a disk error; damaged offsets are invalid arguments, and bzip2 gives no number
-        raise FileFormatError(f"cannot read the zip file: {problem}") from None
+        raise FileFormatError(f"cannot {action}: {problem}") from None
 
 
 def find_member_ranges(members: Sequence[zipfile.ZipInfo], file: SourceFile) -> list[tuple[int, int]]:
@@ -214,20 +215,13 @@ class UnpackedMember(UnpackedFile):
 
     def _copy_to(self, handle: IO[bytes]) -> None:
         left, name = self.size, f"{self.path}: {self._info.filename!r}"
-        stream: IO[bytes] = io.BufferedReader(FileStream(self._container))
-        try:
-            with zipfile.ZipFile(stream) as archive, archive.open(self._info) as member:
-                while chunk := member.read(min(_CHUNK, left + 1)):
-                    left -= len(chunk)
-                    if left < 0:
-                        raise FileFormatError(f"{name} is longer than its header says")
-                    handle.write(chunk)
-        except FileFormatError:
-            raise
-        except _ZIP_READ_ERRORS as problem:
-            if isinstance(problem, OSError) and problem.errno is not None:
-                raise  # a disk error; bzip2 raises OSError without errno for damaged data
-            raise FileFormatError(f"{self.path}: cannot unpack {self._info.filename!r}: {problem}") from None
+        action = f"unpack {self._info.filename!r} of {self.path}"
+        with open_zip(self._container, action) as archive, archive.open(self._info) as member:
+            while chunk := member.read(min(_CHUNK, left + 1)):
+                left -= len(chunk)
+                if left < 0:
+                    raise FileFormatError(f"{name} is longer than its header says")
+                handle.write(chunk)
         if left:
             raise FileFormatError(f"{name} is {left} bytes shorter than its header says")
 
@@ -527,18 +521,8 @@ class UnpackedDataset(UnpackedFile):
         copied = 0
         with _open_datasets(self._container, self._start, self._end) as opened:
             dataset = opened[self._name]
-            for box in _cut_rows(dataset.shape, dataset.dtype.itemsize):
-                copied += handle.write(np.ascontiguousarray(dataset[box]).reshape(-1).view(np.uint8).data)
+            shape, most = dataset.shape, max(1, _SLAB_BYTES // dataset.dtype.itemsize)
+            for slab in cut_into_slabs(shape, largest_slab(shape, (1,) * len(shape), lambda slab: prod(slab) <= most)):
+                copied += handle.write(np.ascontiguousarray(dataset[slab.slices]).reshape(-1).view(np.uint8).data)
         if copied != self.size:
             raise FileFormatError(f"dataset {self._name[:80]!r} takes {copied} bytes, not {self.size}")
-
-
-def _cut_rows(shape: tuple[int, ...], itemsize: int) -> Iterator[tuple[slice, ...]]:
-    """Yield boxes of rows that are small enough to be decoded at a time, in the order of the elements."""
-    if not shape:
-        yield ()
-        return
-    row = prod(shape[1:]) * itemsize
-    slab_rows = max(1, _SLAB_BYTES // max(1, row))
-    for first in range(0, shape[0], slab_rows):
-        yield (slice(first, min(first + slab_rows, shape[0])),)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from .._integers import ceil_div, round_up
 from ..copying import aligned_empty, can_decode, decode_codes
-from ..formats import CodeTable, ElementName, decode_e8m0, float32, scalar_format_of, uint8, unpack_codes
+from ..formats import CodeTable, ElementName, ScalarFormat, decode_e8m0, float32, scalar_format_of, uint8, unpack_codes
 from ..layout import Box
 from ..memory import TensorSpec
 from .source import SourceFile, read_json
@@ -263,9 +263,7 @@ def decode_small_floats(tensor: StoredTensor) -> StoredTensor:
     is_dense = tensor.strides is None and tensor.order == tuple(range(len(tensor.shape)))
     if name is None or not is_dense or type(tensor) is not StoredTensor:
         return tensor
-    start, end = tensor.byte_range
-    codes = StoredTensor.dense(tensor.name, tensor.kind, tensor.shape, uint8, tensor.file, start, end - start)
-    return QuantizedTensor.of(tensor.name, SmallFloats(name, codes))
+    return QuantizedTensor.of(tensor.name, SmallFloats(name, reshape_stored(tensor, tensor.shape, uint8)))
 
 
 def as_bytes(tensor: StoredTensor) -> StoredTensor:
@@ -277,20 +275,19 @@ def as_bytes(tensor: StoredTensor) -> StoredTensor:
     """
     rows = prod(tensor.shape[:-1])
     shape = (*tensor.shape[:-1], tensor.nbytes // max(1, rows)) if tensor.shape else (tensor.nbytes,)
-    start, end = tensor.byte_range
-    return StoredTensor.dense(tensor.name, tensor.kind, shape, uint8, tensor.file, start, end - start)
+    return reshape_stored(tensor, shape, uint8)
 
 
-def reshape_stored(tensor: StoredTensor, shape: tuple[int, ...]) -> StoredTensor:
-    """Return a contiguous tensor with another shape of as many elements.
+def reshape_stored(tensor: StoredTensor, shape: tuple[int, ...], element: ScalarFormat | None = None) -> StoredTensor:
+    """Return a contiguous tensor with another shape, of as many elements or of those of another format in its bytes.
 
     >>> from tilewright.files.tensor_file import store_arrays
     >>> reshape_stored(store_arrays({"s": np.ones(4, np.float32)})["s"], (4, 1)).read().shape
     (4, 1)
     """
     start, end = tensor.byte_range
-    element = scalar_format_of(tensor.dtype)
-    return StoredTensor.dense(tensor.name, tensor.kind, shape, element, tensor.file, start, end - start)
+    own = scalar_format_of(tensor.dtype) if element is None else element
+    return StoredTensor.dense(tensor.name, tensor.kind, shape, own, tensor.file, start, end - start)
 
 
 @dataclass(frozen=True)
@@ -300,8 +297,8 @@ class ScaledCodes:
     `codes` are bytes [..., rows, bytes]; `scales` is a grid [..., group rows, group columns] of numbers, or of bytes
     that are exponents (`is_e8m0`); leading dimensions of extent 1 are shared. With a `factor`, scales are multiplied by
     it, or divided by it if it `divides`. `zeros` is a grid like the scales, or holds codes packed along the
-    rows of the grid. All arithmetic is in float32, the factor first. `shape_section` holds the shape, where the
-    codes do not tell it.
+    rows of the grid. All arithmetic is in float32, the factor first. `shape_section` holds the shape, where it
+    does not follow from the codes.
 
     >>> from tilewright.files.tensor_file import store_arrays
     >>> stored = store_arrays({"w": np.array([[0x21, 0xF7]], np.uint8), "s": np.array([[128]], np.uint8)})

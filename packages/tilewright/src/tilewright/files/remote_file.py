@@ -157,7 +157,7 @@ def _ranges_class(url: str) -> type[FileRanges]:
 
 
 class RemoteFile(SourceFile):
-    """A file behind a URL, read in ranges; it must not change meanwhile, which its server's tag tells.
+    """A file behind a URL, read in ranges; it must not change meanwhile, as the server's tag shows.
 
     Ranges with little between them are read in one request, and several requests at a time. The start of the file and
     the blocks around headers are kept.

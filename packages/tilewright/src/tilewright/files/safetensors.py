@@ -112,7 +112,7 @@ def _parse_entries(listed: dict[str, Any]) -> list[SafetensorsEntry]:
     for name, fields in listed.items():
         try:
             dtype, (start, end) = fields["dtype"], fields["data_offsets"]
-            shape, nbytes = sizes[dtype, repr(fields["shape"])]  # which tells 2 from 2.0 and "2"
+            shape, nbytes = sizes[dtype, repr(fields["shape"])]  # by repr, as 2 is not 2.0 or "2"
             is_sound = type(start) is type(end) is int and 0 <= start <= end < 1 << 63 and end - start == nbytes
             if is_sound and len(fields) == 3 and name.isascii():
                 entries.append(SafetensorsEntry(name, dtype, shape, start, end))

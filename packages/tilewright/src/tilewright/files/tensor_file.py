@@ -192,8 +192,8 @@ _START_BYTES = 64
 class FileKind:
     """A kind of file: its `name`, its `suffixes`, and `read`, which returns tensors and metadata.
 
-    `matches` tells whether a file of a size starts like this type; None if the content does not show it. Files of a
-    `fallback` kind are not read from a directory that has others.
+    `matches` returns whether a file starts like this type, given its size; None if the content does not show it.
+    Files of a `fallback` kind are not read from a directory that has others.
 
     >>> [kind.name for kind in FILE_KINDS if ".npy" in kind.suffixes]
     ['npy']
@@ -261,7 +261,7 @@ def added_kinds() -> list[FileKind]:
 
 
 def find_file_kind(file: SourceFile) -> FileKind | None:
-    """Return the kind of a file, by its content where that tells, and by its suffix otherwise; None if unknown.
+    """Return the kind of a file, by its content if possible, and by its suffix otherwise; None if unknown.
 
     >>> import tempfile, numpy
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -336,8 +336,8 @@ class TensorFile(Mapping[str, StoredTensor]):
     >>> import tempfile, numpy
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     numpy.savez(Path(folder, "x.npz"), a=numpy.zeros(3), b=numpy.ones((2, 2)))
-    ...     found = open_tensors(Path(folder, "x.npz"))
-    ...     found.kind, list(found), found.nbytes, found["b"].read().tolist()
+    ...     file = open_tensors(Path(folder, "x.npz"))
+    ...     file.kind, list(file), file.nbytes, file["b"].read().tolist()
     ('npz', ['a', 'b'], 56, [[1.0, 1.0], [1.0, 1.0]])
     """
 
@@ -354,7 +354,7 @@ class TensorFile(Mapping[str, StoredTensor]):
 
     @property
     def headers(self) -> Collection[StoredTensor | PendingTensor]:
-        """What headers tell of the tensors, in order, where `values()` makes each `StoredTensor`.
+        """The tensors in order, as their headers describe them; `values()` makes a `StoredTensor` of each.
 
         >>> [header.shape for header in store_arrays({"w": [[1.0, 2.0]]}).headers]
         [(1, 2)]
@@ -475,15 +475,16 @@ def open_tensors(path: FilePath, follow_symlinks: bool = False) -> TensorFile:
     of a split one), a PyTorch checkpoint (`.pt`, `.pth`, `.bin`, whose pickles are never executed), `.onnx`, `.h5`, the
     index of a bank image, or a directory of these, such as a model of the Hugging Face hub or one of its snapshots, or
     the directory above a single weight cache. It may also be a URL: `https://host/model.safetensors`, or
-    `hf://owner/model[@revision][/file]`; only the necessary bytes are read. Files are recognised by their content,
-    where that tells. Codes and scales of quantised checkpoints make one tensor. `follow_symlinks` allows links that
-    point outside of a directory (or of the hub's model). Damaged files raise a `FileFormatError`.
+    `hf://owner/model[@revision][/file]`; only the necessary bytes are read. Files are recognised by their content if
+    possible, and by their suffix otherwise. Codes and scales of quantised checkpoints make one tensor.
+    `follow_symlinks` allows links that point outside of a directory (or of the hub's model). Damaged files raise a
+    `FileFormatError`.
 
     >>> import tempfile, numpy
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     numpy.save(Path(folder, "x.npy"), numpy.zeros(3))
     ...     numpy.save(Path(folder, "y.npy"), numpy.ones(2))
-    ...     {name: each.shape for name, each in open_tensors(folder).items()}
+    ...     {name: tensor.shape for name, tensor in open_tensors(folder).items()}
     {'x': (3,), 'y': (2,)}
     """
     if is_url(path):

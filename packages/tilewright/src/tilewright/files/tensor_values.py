@@ -278,8 +278,8 @@ class StoredElement(Drawable):
     >>> from tilewright.files import inspect
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     numpy.save(f"{folder}/x.npy", numpy.arange(6.0).reshape(2, 3))
-    ...     found = inspect(folder).element("x", (1, 2))
-    >>> found.value, found.offset
+    ...     element = inspect(folder).element("x", (1, 2))
+    >>> element.value, element.offset
     (5.0, 168)
     """
 
@@ -322,8 +322,8 @@ class SharedElement(Drawable):
     """One element of a tensor that a `mesh` shares: the `devices` that hold it, and where it is in their part.
 
     >>> mesh = Mesh.dividing((64, 96), (1, 2), 1)
-    >>> found = SharedElement.locate(mesh, TensorSpec(mesh.part_shape, "int32", chip="n150"), (33, 50))
-    >>> print(found)
+    >>> element = SharedElement.locate(mesh, TensorSpec(mesh.part_shape, "int32", chip="n150"), (33, 50))
+    >>> print(element)
     element   (33, 50) of [64, 96]
     device    (0, 1) of 1 x 2 devices, 2 along dimension 1; each holds 64 x 48
     part      element (33, 2) of [64, 48]

@@ -16,7 +16,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 from .._text import count_of
 from ..errors import FileFormatError
@@ -24,6 +24,8 @@ from ..formats import SCALAR_FORMATS, ScalarFormat
 from .npy import ZIP_START, find_member_ranges, open_zip, reject_overlaps
 from .source import RangeReader, SourceFile
 from .stored_tensor import Content, StoredTensor
+
+Span: TypeAlias = "tuple[int, int]"  # the start and end of bytes in the file
 
 # The contents of PyTorch checkpoints' pickles: storages, tensors and containers, as data.
 
@@ -551,14 +553,6 @@ _FORMATS: dict[str, ScalarFormat | None] = {kind: SCALAR_FORMATS.get(kind) for k
 _FORMATS["float8_e4m3fn"] = SCALAR_FORMATS["float8_e4m3"]
 
 
-@dataclass(frozen=True, slots=True)
-class _StorageRange:
-    """The bytes of a storage in the file."""
-
-    start: int
-    nbytes: int
-
-
 def is_legacy_checkpoint(start: bytes) -> bool:
     """Return whether a file that starts with these bytes is a PyTorch checkpoint in the legacy container.
 
@@ -610,7 +604,7 @@ def read_torch_checkpoint(file: SourceFile) -> Content:
     return [_make_tensor(name, ref, file, storages, swapped) for name, ref in _name_tensors(value, others)], others
 
 
-def _name_tensors(value: object, others: dict[str, str] | None = None) -> Iterator[tuple[str, TensorRef]]:
+def _name_tensors(value: object, others: dict[str, str]) -> Iterator[tuple[str, TensorRef]]:
     """Yield the tensors in nested containers with their names, in the order of the file.
 
     Values other than tensors are added to `others`: at the top by name, in containers by the outermost one.
@@ -638,9 +632,9 @@ def _name_tensors(value: object, others: dict[str, str] | None = None) -> Iterat
             if len(open_containers) == _MAX_DEPTH:
                 raise FileFormatError(f"containers are nested more than {_MAX_DEPTH} deep, at {name[:80]!r}")
             open_containers.append(_named_items(f"{name}.", inner))
-        elif others is not None and len(open_containers) == 1:
+        elif len(open_containers) == 1:
             others[name] = f"a value of type {type(inner).__name__}"
-        elif others is not None:
+        else:
             outermost = name.partition(".")[0]
             inside[outermost] = inside.get(outermost, 0) + 1
             others[outermost] = f"{count_of(inside[outermost], 'value')} beside tensors"
@@ -656,17 +650,17 @@ def _named_items(prefix: str, value: object) -> Iterator[tuple[str, Any]]:
 
 
 def _make_tensor(
-    name: str, ref: TensorRef, file: SourceFile, storages: Mapping[str, _StorageRange], swapped: bool
+    name: str, ref: TensorRef, file: SourceFile, storages: Mapping[str, Span], swapped: bool
 ) -> StoredTensor:
     storage = storages.get(ref.storage.key)
     if storage is None:
         raise FileFormatError(f"the storage {ref.storage.key[:40]!r} of {name[:80]!r} is missing from the file")
-    size = TORCH_TYPES[ref.kind]
-    start = ref.storage.offset * ref.storage.itemsize + ref.offset * size
-    if (ref.storage.offset * ref.storage.itemsize) + ref.storage.nbytes > storage.nbytes:
+    size, (start, end) = TORCH_TYPES[ref.kind], storage
+    view = ref.storage.offset * ref.storage.itemsize
+    if view + ref.storage.nbytes > end - start:
         raise FileFormatError(
             f"{name[:80]!r} needs a storage of {ref.storage.nbytes} bytes, but {ref.storage.key[:40]!r} has"
-            f" {storage.nbytes}: the file is truncated"
+            f" {end - start}: the file is truncated"
         )
     expanded = prod([max(1, n) for n in ref.shape]) * size
     if expanded > max(_MIN_EXPANSION_BYTES, _MAX_EXPANSION * file.size):
@@ -675,10 +669,10 @@ def _make_tensor(
             f" {expanded}, which is implausible"
         )
     layout = (ref.shape, ref.strides, _FORMATS[ref.kind], size)
-    return StoredTensor.strided(name, ref.kind, *layout, file, storage.start + start, swapped and size > 1)
+    return StoredTensor.strided(name, ref.kind, *layout, file, start + view + ref.offset * size, swapped and size > 1)
 
 
-def _read_zip(file: SourceFile) -> tuple[object, dict[str, _StorageRange], bool]:
+def _read_zip(file: SourceFile) -> tuple[object, dict[str, Span], bool]:
     """Return the value of the pickle, the storages by key, and whether they are little-endian."""
     with open_zip(file) as archive:
         listed = archive.infolist()
@@ -704,15 +698,11 @@ def _read_zip(file: SourceFile) -> tuple[object, dict[str, _StorageRange], bool]
     start, end = ranges[pickle]
     if end - start > MAX_PICKLE_BYTES:
         raise FileFormatError(f"{pickle[:80]!r} has {end - start} bytes, more than {MAX_PICKLE_BYTES}")
-    storages = {
-        name.removeprefix(folder): _StorageRange(first, last - first)
-        for name, (first, last) in ranges.items()
-        if name.startswith(folder)
-    }
+    storages = {name.removeprefix(folder): span for name, span in ranges.items() if name.startswith(folder)}
     return read_pickle(RangeReader(file, start, end, "the pickle")), storages, _is_little(file, ranges.get(order))
 
 
-def _is_little(file: SourceFile, span: tuple[int, int] | None) -> bool:
+def _is_little(file: SourceFile, span: Span | None) -> bool:
     if span is None:
         return True
     text = file.read(span[0], min(span[1] - span[0], 16))
@@ -721,7 +711,7 @@ def _is_little(file: SourceFile, span: tuple[int, int] | None) -> bool:
     return text == b"little"
 
 
-def _read_legacy(file: SourceFile) -> tuple[object, dict[str, _StorageRange], bool]:
+def _read_legacy(file: SourceFile) -> tuple[object, dict[str, Span], bool]:
     """Return the same of a file in the legacy container."""
     source = RangeReader(file, 0, min(file.size, _MAX_LEGACY_BYTES), "the pickle")
     if read_pickle(source) != LEGACY_MAGIC or read_pickle(source) != _LEGACY_VERSION:
@@ -730,8 +720,8 @@ def _read_legacy(file: SourceFile) -> tuple[object, dict[str, _StorageRange], bo
     is_little = system.get("little_endian", True) if isinstance(system, dict) else True
     if not isinstance(is_little, bool) or not isinstance(keys, list):
         raise FileFormatError("expected the byte order and the list of storages after the pickles, got others")
-    itemsizes = {ref.storage.key: ref.storage.itemsize for _, ref in _name_tensors(value)}
-    storages: dict[str, _StorageRange] = {}
+    itemsizes = {ref.storage.key: ref.storage.itemsize for _, ref in _name_tensors(value, {})}
+    storages: dict[str, Span] = {}
     at = source.position
     for key in keys:
         if not isinstance(key, str) or key in storages:
@@ -744,6 +734,6 @@ def _read_legacy(file: SourceFile) -> tuple[object, dict[str, _StorageRange], bo
             raise FileFormatError(
                 f"storage {key[:40]!r} takes {size} bytes, but {file.size - at} follow: the file is truncated"
             )
-        storages[key] = _StorageRange(at, size)
+        storages[key] = (at, at + size)
         at += size
     return value, storages, is_little

@@ -2,8 +2,8 @@
 """`AccessorArguments`: the words by which a kernel of tt-metal knows where the pages of a tensor are, both ways.
 
 The words are, in this order: a set of bits, the bytes of a page, and of a sharded tensor its rank, the number of banks,
-the tensor and the shard in pages, and the coordinates of the banks, two in a word. A bit for each of them tells whether
-it is among the kernel's compile-time words, or among its common runtime words.
+the tensor and the shard in pages, and the coordinates of the banks, two in a word. A bit for each of them puts it among
+the kernel's compile-time words, or among its common runtime words.
 """
 
 from __future__ import annotations
@@ -336,8 +336,8 @@ def parse_accessor(
     >>> accessor.pages().by_core()[CoreCoord(1, 0)]
     [3, 4, 5, 9, 10, 11]
     """
-    given = words if isinstance(words, (list, tuple)) else list(words)
-    parts = dict(_read_parts(given, offset, None if runtime is None else list(runtime)))
+    listed = words if isinstance(words, (list, tuple)) else list(words)
+    parts = dict(_read_parts(listed, offset, None if runtime is None else list(runtime)))
     return AccessorArguments(*_split(parts), None if chip is None else Chip.of(chip), offset, num_pages)
 
 

@@ -316,8 +316,8 @@ class MemoryConfig(Drawable):
     """The memory of a tensor (`buffer_type`), and how `memory_layout` distributes its pages over banks or cores.
 
     Shards are given as a `shard_spec` or an `nd_shard_spec`, which decides the placement (`made_with_nd` if both are
-    there). The config of a `TensorSpec` also has the equivalent other form, which equality ignores; `nd_alone` tells
-    whether it was given as ND sharded, without a form as a matrix. `allocation` is the way to an address; others than
+    there). The config of a `TensorSpec` also has the equivalent other form, which equality ignores; `nd_alone` is
+    True if it was given as ND sharded, without a form as a matrix. `allocation` is the way to an address; others than
     lockstep are for shards in L1.
 
     >>> MemoryConfig("height_sharded", "l1", ShardSpec((8, 1), [32, 64])).is_sharded

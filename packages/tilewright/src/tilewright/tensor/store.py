@@ -35,7 +35,7 @@ from ..layout import (
     suffix_product,
 )
 
-Made = TypeVar("Made")
+Tensor = TypeVar("Tensor")
 
 
 class ExportsArray(Protocol):
@@ -247,7 +247,7 @@ class KernelMemory(Protocol):
         """Return memory of a block ("shared") or a thread ("local") for `count` scalars, without values."""
         ...
 
-    def share_tensor(self, store: Store, layout: object, make: Callable[[], Made]) -> Made:
+    def share_tensor(self, store: Store, layout: object, make: Callable[[], Tensor]) -> Tensor:
         """Return the one tensor that all threads of a block have over shared memory, made on the first call."""
         ...
 

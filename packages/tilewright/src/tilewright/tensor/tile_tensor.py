@@ -15,7 +15,6 @@ from ..errors import LayoutError
 from ..formats import FormatLike, Number
 from ..layout import LayoutLike
 from . import elements, views
-from . import views as slice_views
 from .elements import Arithmetic, LoadBrackets, Scalars, StoreBrackets, mask, to_numpy, vector_offsets
 from .store import Array, HasShapeAndStride, Storage, bind_layout, kernel_memory
 from .view import View, pair_layout, rebase
@@ -233,7 +232,7 @@ class TileTensor(Arithmetic):
             return self._store.data[offset] if vector is None else self._store.host[vector + offset]
         index = key if isinstance(key, tuple) else (key,)
         if _has_slice(index):
-            return slice_views.subscript(self, index)
+            return views.subscript(self, index)
         return elements.read_element(self, index)
 
     def __setitem__(self, key: Subscript, value: View | ArrayLike) -> None:
@@ -250,7 +249,7 @@ class TileTensor(Arithmetic):
                     return
         index = key if isinstance(key, tuple) else (key,)
         if _has_slice(index):
-            part = slice_views.subscript(self, index)
+            part = views.subscript(self, index)
             if isinstance(value, View) or np.ndim(value):
                 elements.copy_from(part, value)
             else:

@@ -572,13 +572,14 @@ def is_contiguous_row_major(tensor: View) -> bool:
     pair = tensor._pair
     if not isinstance(pair, Layout) or pair.guards:
         return False
-    modes = [*zip(pair.shape[0], pair.stride[0], strict=True)][::-1]
-    # inside a nested mode the first leaf is the fastest
-    runs = [leaf for shape, stride in modes for leaf in zip(leaves(shape), leaves(stride), strict=True)]
-    vector = [*zip(pair.shape[1], pair.stride[1], strict=True)][::-1]
-    block = [leaf for shape, stride in vector for leaf in zip(leaves(shape), leaves(stride), strict=True)]
+    runs = [
+        leaf
+        for part in (1, 0)  # the scalars of an element, then the elements
+        for shape, stride in zip(pair.shape[part][::-1], pair.stride[part][::-1], strict=True)
+        for leaf in zip(leaves(shape), leaves(stride), strict=True)  # in a nested mode the first is the fastest
+    ]
     expected = 1
-    for n, step in [*block, *runs]:
+    for n, step in runs:
         if n != 1:
             if step != expected:
                 return False

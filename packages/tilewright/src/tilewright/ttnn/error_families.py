@@ -268,7 +268,7 @@ def _smaller_formats(needed: int, space: int) -> Numbers:
 
 
 def _in_dram(numbers: Numbers) -> Numbers:
-    """Return the share of a bank of DRAM instead, if the number of L1 banks tells the chip."""
+    """Return the share of a bank of DRAM instead, if the number of L1 banks identifies the chip."""
     for chip in _chips():
         if chip.banks("l1") == numbers["banks"]:
             banks = chip.banks("dram")

@@ -50,7 +50,7 @@ class ExplainedError(Finding):
     """An error of ttnn or tt-metal: its finding, its `numbers`, the numbers `derived` from them, and the `remedies`.
 
     `meanings` has the meaning of each number. `text` is the message, `line` where it begins, counted from 1,
-    `condition` what the program checked, and `unknown` what the text does not tell.
+    `condition` what the program checked, and `unknown` what the text leaves open.
 
     >>> error = explain_error("Kt (16) must be divisible by in0_block_w (5)").errors[0]
     >>> error.kind, error.numbers, error.derived
@@ -164,27 +164,27 @@ def find_errors(text: str, is_message: bool = False) -> ErrorReport:
     """
     joined, starts = _join_lines(text)
     heads = _find_heads(joined, starts)
-    found = _find_known(joined)
-    known = [item.match.start() for item in found]
+    messages = _find_known(joined)
+    known = [message.match.start() for message in messages]
     conditions = {}  # by the message: a log states the condition only once, where the message is raised
     for head, next_head in pairwise([*heads, _Head(len(joined), len(joined))]):
         following = bisect_left(known, head.start)
         if following == len(known) or known[following] >= min(head.start + _NEAR, next_head.start):
-            following = len(found)
-            found.append(_explain_unknown(joined, head))
-        condition, start = head.condition, found[following].match.start()
+            following = len(messages)
+            messages.append(_explain_unknown(joined, head))
+        condition, start = head.condition, messages[following].match.start()
         if start > head.start and joined.startswith(condition, head.start):  # the message is on its line
             condition = condition[: start - head.start].strip()
         if condition not in _EMPTY_CONDITIONS:
-            conditions[found[following].match[0]] = condition
-    if is_message and not found:
-        found = [*_match_rules(joined, 0), *_search(load_families("conditions"), joined, 0, _SHOWN)][:1]
-    found = found or [*islice(_search(load_families("hidden"), joined), 1)]
-    found.sort(key=lambda item: item.match.start())
+            conditions[messages[following].match[0]] = condition
+    if is_message and not messages:
+        messages = [*_match_rules(joined, 0), *_search(load_families("conditions"), joined, 0, _SHOWN)][:1]
+    messages = messages or [*islice(_search(load_families("hidden"), joined), 1)]
+    messages.sort(key=lambda message: message.match.start())
     errors: dict[tuple[str, str], ExplainedError] = {}
-    for item in found:
-        line = bisect_right(starts, item.match.start())
-        error = _explain_found(item, conditions.get(item.match[0], ""), line)
+    for message in messages:
+        line = bisect_right(starts, message.match.start())
+        error = _explain_message(message, conditions.get(message.match[0], ""), line)
         errors.setdefault((error.kind, f"{error.numbers} {error.message}"), error)  # it is logged, and then raised
     return ErrorReport(tuple(errors.values()))
 
@@ -217,7 +217,7 @@ def _find_heads(joined: str, starts: Sequence[int]) -> list[_Head]:
     return sorted(heads)
 
 
-class _Found(NamedTuple):
+class _Message(NamedTuple):
     """A message in a text that is one line, and the wording that matches it."""
 
     family: Family
@@ -225,37 +225,37 @@ class _Found(NamedTuple):
     match: re.Match[str]
 
 
-def _search(families: Sequence[Family], text: str, start: int = 0, end: int | None = None) -> Iterator[_Found]:
+def _search(families: Sequence[Family], text: str, start: int = 0, end: int | None = None) -> Iterator[_Message]:
     """Yield where the wordings of some families are; those whose anchor the text lacks cost no search."""
     end = len(text) if end is None else end
     for family in families:
         for wording in map(compile_wording, family.wordings):
             if text.find(wording.anchor, start, end) >= 0:
-                yield from [_Found(family, wording, match) for match in wording.pattern.finditer(text, start, end)]
+                yield from [_Message(family, wording, match) for match in wording.pattern.finditer(text, start, end)]
 
 
-def _find_known(joined: str) -> list[_Found]:
+def _find_known(joined: str) -> list[_Message]:
     """Return the messages of known families, without messages inside others: the first and longest one counts."""
-    known: list[_Found] = []
-    bare = [found for found in _search(load_families("conditions"), joined) if found.match["_file"]]
+    known: list[_Message] = []
+    bare = [message for message in _search(load_families("conditions"), joined) if message.match["_file"]]
     matches = [*_search(load_families(), joined), *bare]
-    for found in sorted(matches, key=lambda found: (found.match.start(), -found.match.end())):
-        if not known or found.match.start() >= known[-1].match.end():
-            known.append(found)
+    for message in sorted(matches, key=lambda message: (message.match.start(), -message.match.end())):
+        if not known or message.match.start() >= known[-1].match.end():
+            known.append(message)
     return known
 
 
-def _match_rules(joined: str, start: int) -> Iterator[_Found]:
+def _match_rules(joined: str, start: int) -> Iterator[_Message]:
     """Yield the general rules that the message which begins at `start` states."""
     begin = next(_CLASS.finditer(joined, start)).end()
     end = next(_SENTENCE_END.finditer(joined, begin, begin + _SHOWN)).start()
     for family in load_families("rules"):
         for wording in map(compile_wording, family.wordings):
             if match := wording.pattern.match(joined, begin, end):
-                yield _Found(family, wording, match)
+                yield _Message(family, wording, match)
 
 
-def _explain_unknown(joined: str, head: _Head) -> _Found:
+def _explain_unknown(joined: str, head: _Head) -> _Message:
     """Return the finding of an unknown message: a rule, the rule of its condition, or the message itself."""
     before = head.start - len(head.condition) - len(" info: ")
     conditions = _search(load_families("conditions"), joined, max(0, before), head.end)
@@ -297,8 +297,8 @@ def _fill(sentence: str, values: Mapping[str, Any]) -> str | None:
     return "".join(parts).strip()
 
 
-def _explain_found(found: _Found, condition: str, line: int) -> ExplainedError:
-    family, wording, match = found
+def _explain_message(message: _Message, condition: str, line: int) -> ExplainedError:
+    family, wording, match = message
     stated = {name: text for name, text in match.groupdict().items() if text is not None}
     values = {name: read_value(text, wording.shapes[name]) for name, text in stated.items() if text != "{}"}
     values |= {"_condition": condition} if condition else {}

@@ -184,7 +184,7 @@ def make_memory_config(
 ) -> MemoryConfig:
     """Return the config of a printed `layout`, `buffer` and the two forms of shards, `matrix` and `general`.
 
-    `made_with_nd` tells which form decides the placement, if both are there; `allocation` is the way to an address.
+    With both forms, `made_with_nd` selects the one that decides the placement; `allocation` is the way to an address.
 
     >>> make_memory_config(TensorMemoryLayout.INTERLEAVED, BufferType.L1, None, None, False)
     MemoryConfig('interleaved', 'l1')
@@ -715,7 +715,7 @@ def _read_value(cursor: TextCursor) -> TtnnText:
 
 
 def _read_first(cursor: TextCursor) -> TtnnText:
-    """Return the value that comes next, which its first characters tell."""
+    """Return the value that comes next, of the kind that its first characters show."""
     if _starts_json(cursor):
         data = parse_json(cursor.text[cursor.at :].rstrip(), cursor.name)
         cursor.at = len(cursor.text)
