@@ -51,7 +51,7 @@ STDIN = "-"
 )
 @click.option("--op", default="to_memory_config", metavar="NAME", help="Operation of the trace. [to_memory_config]")
 @click.option("--html", type=FILE, help="Write a page: the list, the chip with L1 per core, L1 over time.")
-@click.option("--notes/--no-notes", default=True, help="Also say what could be better. [yes]")
+@click.option("--notes/--no-notes", default=True, help="Also list possible improvements. [yes]")
 def command(
     reports: tuple[str, ...],
     chip: Any,

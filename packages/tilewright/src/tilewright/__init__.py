@@ -140,42 +140,24 @@ _LAZY_NAMES = {
         "replicate", "right_inverse", "row_major", "tile_to_shape", "tiled_layout", "with_logical_shape",
         "zipped_divide",
     ),
-    "analysis": (
-        "atoms",
-    ),
+    "analysis": ("atoms",),
     "conversion": (
         "capacity", "check_cache", "convert", "diff", "explain_difference", "fit", "infer_recipe", "match", "prepare",
         "verify",
     ),
-    "copying": (
-        "Placement", "copy", "pack", "plan_copy", "tilize", "unpack", "untilize",
-    ),
-    "files": (
-        "inspect", "open_tensors", "read_tensorbin", "write_tensorbin",
-    ),
-    "formats": (
-        "cast", "format_of",
-    ),
-    "layout.linear": (
-        "Linear",
-    ),
+    "copying": ("Placement", "copy", "pack", "plan_copy", "tilize", "unpack", "untilize"),
+    "files": ("inspect", "open_tensors", "read_tensorbin", "write_tensorbin"),
+    "formats": ("cast", "format_of"),
+    "layout.linear": ("Linear",),
     "memory": (
         "Allocator", "Chip", "CoreCoord", "CoreRange", "CoreRangeSet", "Device", "MemoryConfig", "NdShardSpec",
         "ShardSpec", "TensorSpec", "Tile", "block_sharded", "explain", "from_bytes", "height_sharded",
         "interleaved", "nd_sharded", "parse_accessor", "to_bytes", "width_sharded",
     ),
-    "notation": (
-        "explain_error", "parse", "write",
-    ),
-    "tensor": (
-        "Tensor", "TileTensor",
-    ),
-    "tiling": (
-        "Pipeline", "Tiler", "plan_tiles", "stream",
-    ),
-    "traffic": (
-        "reshard",
-    ),
+    "notation": ("explain_error", "parse", "write"),
+    "tensor": ("Tensor", "TileTensor"),
+    "tiling": ("Pipeline", "Tiler", "plan_tiles", "stream"),
+    "traffic": ("reshard",),
 }  # fmt: skip
 # Names of companions, which are imported on first use as well, and the extra that installs each.
 _COMPANIONS = {"audit": ("tilewright_audit", "audit"), "simt": ("tilewright_mojo", "mojo")}

@@ -86,7 +86,7 @@ def test_words_without_accessors_are_the_kernels_own():
 
 @pytest.mark.parametrize("words", ["2,2048,1x", "2,2048,15x", "0x10,5", "2,12345678901", "2,page,4"])
 def test_words_that_are_no_numbers_are_not_cut_off(words):
-    with pytest.raises(LayoutError, match="in decimal, got those of 0"):
+    with pytest.raises(LayoutError, match="in decimal, got 0 lists"):
         parse(f"KERNEL_COMPILE_TIME_ARGS={words}")
 
 

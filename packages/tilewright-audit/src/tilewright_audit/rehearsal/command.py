@@ -17,12 +17,12 @@ from ..command import format_report
     "--for", "machine", required=True, metavar="NAME", help="Machine, such as N150, T3K or P150x4, or chip.toml."
 )
 @click.option("-m", "is_module", is_flag=True, help="SCRIPT is a module, as for python -m.")
-@click.option("--suggest", is_flag=True, help="Where it fails, try changes, and list those that ttnn accepts.")
+@click.option("--suggest", is_flag=True, help="Where it fails, try changes, and list the ones that ttnn accepts.")
 @click.option("--limit", type=click.FloatRange(0, min_open=True), default=300.0, help="Seconds for a run. [300]")
 @click.option("--python", metavar="FILE", help="The Python that has ttnn. [this one]")
 @click.option("--output", is_flag=True, help="Show what the program prints, on standard error.")
 @click.option("--html", type=FILE, help="Write a page: findings, L1 per core, L1 over the calls.")
-@click.option("--notes/--no-notes", default=True, help="Also say what could be better. [yes]")
+@click.option("--notes/--no-notes", default=True, help="Also list possible improvements. [yes]")
 def command(
     program: str,
     arguments: tuple[str, ...],

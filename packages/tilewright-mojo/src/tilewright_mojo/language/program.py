@@ -92,7 +92,7 @@ class Program(Exports):
         folders = [*([] if folder is None else [folder]), *([] if level else self._paths)]
         if not folders:
             raise ImportError(
-                f"module {wanted!r} is none of Mojo's packages that tilewright has, nor a file: the program is a text"
+                f"module {wanted!r} is not one of Mojo's packages in tilewright, and not a file: the program is a text"
             )
         for place in folders:
             base = place.joinpath(*wanted.split("."))
@@ -101,7 +101,7 @@ class Program(Exports):
                     if path.is_file():
                         return load_program(path, self._loaded, self._paths)
         raise ImportError(
-            f"module {wanted!r} is none of Mojo's packages that tilewright has, nor a file in"
+            f"module {wanted!r} is not one of Mojo's packages in tilewright, and not a file in"
             f" {' or '.join(repr(place.name) for place in folders)}"
         )
 

@@ -61,7 +61,7 @@ def test_imports_are_looked_for_in_folders_that_are_named(tmp_path, capsys):
     mojo.run(program / "main.mojo", paths=[library])
     assert capsys.readouterr().out == "9\n9\n100\n"
     with pytest.raises(
-        MojoSourceError, match=r"'shapes' is none of Mojo's packages .* nor a file: the program is a text"
+        MojoSourceError, match=r"'shapes' is not one of Mojo's packages .* not a file: the program is a text"
     ):
         mojo.run(text)
     with pytest.raises(FileFormatError, match=r"cannot import from .*: it is not a folder"):

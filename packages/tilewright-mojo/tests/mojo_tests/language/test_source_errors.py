@@ -36,7 +36,7 @@ CASES = [  # source, part of the message, line, column
     ("var x = __mlir_op.`index.add`()", "MLIR", 1, 9),
     ("from python import Python", "Python inside Mojo is refused", 1, 20),
     ("from layout import TileTensr", "did you mean TileTensor?", 1, 20),
-    ("import nowhere", "none of Mojo's packages", 1, 1),
+    ("import nowhere", "not one of Mojo's packages", 1, 1),
     ("def f():\n    prnt(1)", "did you mean print?", 2, 5),
     ("def f(x: Itn):\n    pass\nf(1)", "unknown name 'Itn'", 1, 10),
     ("def f():\n    é = 1\n    print(é, q)", "unknown name 'q'", 3, 14),

@@ -497,7 +497,7 @@ def thread_strides(memory: Access, threads: Access | None = None) -> ThreadStrid
     """
     offsets, touched = access_offsets(memory, threads, "thread_strides")
     if not touched.all():
-        raise LayoutError("thread_strides: some elements are padding, which is not accessed; give those that are")
+        raise LayoutError("thread_strides: some elements are padding, which is not accessed; leave them out")
     return ThreadStrides(tuple([tuple(row) for row in np.diff(offsets, axis=0).T.tolist()]))
 
 

@@ -65,22 +65,6 @@ if not TYPE_CHECKING:  # a type checker knows the names from above, and that the
     __getattr__, __dir__ = lazy_names(__name__, _NAMES)
 
 __all__ = [
-    "ArrayLibrary",
-    "Backend",
-    "BoundPlan",
-    "DeviceArray",
-    "DeviceEngine",
-    "LoopNest",
-    "Placement",
-    "Plan",
-    "copy",
-    "execute",
-    "load_engine",
-    "pack",
-    "plan_copy",
-    "relayout",
-    "tilize",
-    "tilize_batch",
-    "unpack",
-    "untilize",
-]
+    "ArrayLibrary", "Backend", "BoundPlan", "DeviceArray", "DeviceEngine", "LoopNest", "Placement", "Plan", "copy",
+    "execute", "load_engine", "pack", "plan_copy", "relayout", "tilize", "tilize_batch", "unpack", "untilize",
+]  # fmt: skip

@@ -631,8 +631,8 @@ def _validate_placements(source: Placement, target: Placement) -> None:
         )
     if has_collisions(target.layout):
         raise LayoutError(
-            f"target {target.layout} is not injective: several elements have the same offset; padding needs offsets"
-            " of its own, too: with_logical_shape(layout, shape) marks part of a larger layout as data"
+            f"target {target.layout} is not injective: several elements have the same offset; padding also"
+            " needs offsets of its own: with_logical_shape(layout, shape) marks part of a larger layout as data"
         )
     _validate_start(source, [min(a, b) for a, b in zip(source.data_extents, target.data_extents, strict=True)])
     _validate_start(target, target.extents)
