@@ -40,9 +40,15 @@ def test_a_factor_of_two_is_found_where_pcc_is_one(run, files):
     assert "would pass and suggests no error" in done.out
 
 
-def test_a_correlation_is_asked_for_beside_a_tolerance(run, files):
-    assert "--pcc needs --atol, --rtol or --ulp" in run("diff", "w.npy", "w.npy", "--pcc", "0.99", status=2).err
+def test_a_correlation_alone_is_all_that_is_asked(run, files):
+    assert "PCC at least 0.99" in run("diff", "w.npy", "bfloat8_b.tensorbin", "--pcc", "0.99").out
+    run("diff", "w.npy", "bfloat8_b.tensorbin", "--pcc", "0.9999999", status=1)
     run("diff", "w.npy", "bfloat8_b.tensorbin", "--pcc", "0.99", "--ulp", "1")
+    run("diff", "w.npy", "bfloat8_b.tensorbin", "--pcc", "0.99", "--atol", "1e-9", status=1)
+    values = np.load("w.npy")
+    values.flat[3] = np.nan
+    np.save("nan.npy", values)
+    run("diff", "w.npy", "nan.npy", "--pcc", "0.5", status=1)
 
 
 def test_pictures_are_saved(run, files):

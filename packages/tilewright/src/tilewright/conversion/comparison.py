@@ -496,7 +496,7 @@ def _format_percent(share: float) -> str:
 class Tolerance:
     """How far apart elements may be: within atol + rtol x |a|, or within `ulp` ULPs; and the least PCC.
 
-    By default elements must be equal.
+    By default elements must be equal; with a PCC alone, only correlated.
 
     >>> Tolerance(atol=1e-3).is_exact, str(Tolerance(ulp=1))
     (False, 'within 1 ULP')
@@ -522,8 +522,8 @@ class Tolerance:
             parts.append(f"{self.atol:g} + {self.rtol:g} x |a|")
         if self.ulp:
             parts.append(f"{self.ulp:g} ULP")
-        within = f"within {' or '.join(parts)}" if parts else "equal"
-        return within if self.pcc is None else f"{within}, PCC at least {self.pcc:g}"
+        within = [f"within {' or '.join(parts)}"] if parts else ["equal"] if self.pcc is None else []
+        return ", ".join([*within, *([] if self.pcc is None else [f"PCC at least {self.pcc:g}"])])
 
 
 @dataclass(frozen=True, slots=True)

@@ -396,7 +396,7 @@ def diff(
     Args:
         a, b: paths, arrays, tensors, also of a dialect, or mappings of names to them; or two descriptions.
         atol, rtol, ulp, pcc: the tolerance: elements are the same within atol + rtol x |a|, or within `ulp` ULPs; `pcc`
-            is the least correlation.
+            is the least correlation, and alone it is all that is asked of finite elements.
         tensors: names or patterns of the tensors to compare; by default all.
         transpose: True: B has its last two dimensions swapped. By default, if one file was converted from the other
             with its dimensions permuted, according to its manifest, they are compared in the order of A; False does
@@ -617,13 +617,15 @@ class _TensorDiff:
         rms_a = sqrt(total.variance_a + total.mean_a**2)
         rms = sqrt(total.squared_error)
         relative = (rms / rms_a if rms_a else inf) if rms else 0.0
-        correlated = self.tolerance.pcc is None or not self.unequal or (total.pcc or 0.0) >= self.tolerance.pcc
+        limit = self.tolerance
+        correlated = limit.pcc is None or not self.unequal or (total.pcc or 0.0) >= limit.pcc
+        is_each_held = limit.pcc is None or not limit.is_exact or self.not_finite
         return TensorComparison(
             self.name,
             a.shape,
             format_a,
             format_b,
-            same=not self.different and correlated,
+            same=correlated and not (is_each_held and self.different),
             count=self.count,
             unequal=self.unequal,
             different=self.different,
