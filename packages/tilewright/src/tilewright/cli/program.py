@@ -383,7 +383,7 @@ def main(args: Sequence[str] | None = None) -> None:
     ...     main(["--version"])
     ... except SystemExit as end:
     ...     print(end.code)
-    tilewright, version 0.2.0
+    tilewright, version 0.3.0
     0
     """
     program.main(args)
