@@ -281,7 +281,7 @@ def write_accessor_header(
 
     It has a namespace `name` with the arrays `compile_time_args` and `common_runtime_args` (without the address), and
     `places`: for each page, the number of its bank in the accessor's list, the coordinates of that bank as the words
-    have them, and the bytes from the start of the buffer. The banks of an interleaved tensor are those of the chip.
+    have them, and the bytes from the start of the buffer. The banks of an interleaved tensor are the chip's banks.
 
     Args:
         tensor: a spec, a tensor of any dialect, or a tensor spec that ttnn printed.

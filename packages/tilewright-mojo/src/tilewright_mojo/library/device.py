@@ -549,7 +549,7 @@ class DeviceContext:
         return int(complex(attribute.value).real)
 
     def get_memory_info(self) -> tuple[int, int]:
-        """Return (free, total) bytes of memory, those of an NVIDIA H100.
+        """Return (free, total) bytes of memory, as on an NVIDIA H100.
 
         >>> DeviceContext().get_memory_info()[1] >> 30
         80

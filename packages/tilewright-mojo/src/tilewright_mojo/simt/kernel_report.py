@@ -121,7 +121,7 @@ _HANGING: Any = {"subsequent_indent": "  ", "break_long_words": False, "break_on
 class SiteCost:
     """The cost of one line's accesses to one tensor.
 
-    `accesses` counts those of threads, `instructions` those of warps. In shared memory `wavefronts` are the passes over
+    `accesses` counts per thread, `instructions` per warp. In shared memory `wavefronts` are the passes over
     the banks, of which `ideal` would do, and `ways` is the worst conflict; in global memory `sectors` are transferred.
 
     >>> cost = SiteCost("read", Site("k.py", 3, 9), "s", "shared", 32, 128, 1, 32, 1, 32)

@@ -637,7 +637,7 @@ def launch(
 
     Args:
         kernel: what each thread runs. It asks `thread_idx.x` and the like who it is, and may call `barrier()`.
-        arguments: those of the kernel. NumPy arrays become tensors over the same memory, so that accesses are seen.
+        arguments: the arguments of the kernel. NumPy arrays become tensors over the same memory, so that accesses are seen.
         grid: how many blocks, as a number or up to three, `x` first.
         block: how many threads a block has, likewise.
         shared_bytes: dynamic shared memory of a block, in bytes.
@@ -645,8 +645,8 @@ def launch(
         check: True raises `KernelError` with the report if there are errors; "lenient" does not if all that is wrong is
             that several threads write the same number. "report" only reports errors: a thread that cannot go on stops,
             and so does a block that waits forever. False looks only for those, and is faster.
-        limits: what a block may use; by default that of an NVIDIA H100.
-        name: that of the kernel, for the report.
+        limits: the limits of a block; by default as on an NVIDIA H100.
+        name: the name of the kernel in the report.
         cluster: how many blocks run together, and can wait for each other with `cluster_barrier`; `x` first.
 
     Threads that leave a tensor, barriers that not all threads reach, and deadlocks raise even without checks; races and

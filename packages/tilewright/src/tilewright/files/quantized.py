@@ -279,7 +279,7 @@ def as_bytes(tensor: StoredTensor) -> StoredTensor:
 
 
 def reshape_stored(tensor: StoredTensor, shape: tuple[int, ...], element: ScalarFormat | None = None) -> StoredTensor:
-    """Return a contiguous tensor with another shape, of as many elements or of those of another format in its bytes.
+    """Return a contiguous tensor with another shape, of as many elements, or of another format with as many bytes.
 
     >>> from tilewright.files.tensor_file import store_arrays
     >>> reshape_stored(store_arrays({"s": np.ones(4, np.float32)})["s"], (4, 1)).read().shape
