@@ -637,7 +637,7 @@ def launch(
 
     Args:
         kernel: what each thread runs. It asks `thread_idx.x` and the like who it is, and may call `barrier()`.
-        arguments: the arguments of the kernel. NumPy arrays become tensors over the same memory, so that accesses are seen.
+        arguments: the kernel's own. NumPy arrays become tensors over the same memory, so that accesses are seen.
         grid: how many blocks, as a number or up to three, `x` first.
         block: how many threads a block has, likewise.
         shared_bytes: dynamic shared memory of a block, in bytes.

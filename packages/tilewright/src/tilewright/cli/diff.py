@@ -29,7 +29,7 @@ MAX_COMPARED = 1 << 22  # elements of layouts that are compared one by one
 @click.option(
     "--ulp", type=click.FloatRange(0), metavar="N", help="Also accept errors up to N ULPs of the coarser format."
 )
-@click.option("--pcc", type=click.FloatRange(-1, 1), metavar="P", help="Require a correlation of at least P; alone, only that.")
+@click.option("--pcc", type=click.FloatRange(-1, 1), metavar="P", help="Require a correlation of P; alone, only that.")
 @click.option(
     "--transpose/--no-transpose",
     default=None,
