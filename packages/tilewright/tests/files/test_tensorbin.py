@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tilewright as tw
-from tilewright.files import Tensorbin, Topology, parse_tensorbin, read_tensorbin, write_tensorbin
-from tilewright.files.tensorbin import write_tensorbin_to
+from tilewright.files import Tensorbin, Topology, parse_tensorbin, read_tensorbin, tensorbin, write_tensorbin
+from tilewright.files.tensorbin import TensorbinHeader, write_tensorbin_to
 from tilewright.memory import TensorSpec, to_bytes
 
 from ..cases import examples
@@ -208,6 +208,16 @@ def test_questions_that_have_no_answer():
         lost.array()
     with pytest.raises(tw.LayoutError, match="cuts dimension 5"):
         Topology((2,), (5,), ()).global_shape((2, 3))
+
+
+def test_a_file_without_shards_is_refused(tmp_path):
+    header = TensorbinHeader(TensorSpec((4,), "uint8"), (1, 1), {}, Topology.replicated([]))
+    path = tmp_path / "x.tensorbin"
+    path.write_bytes(tensorbin._encode_header_block(header))
+    with pytest.raises(tw.FileFormatError, match="the file has no shards"):
+        parse_tensorbin(path.read_bytes())
+    with pytest.raises(tw.FileFormatError, match="the file has no shards"):
+        tw.open_tensors(path)
 
 
 def test_bytes_that_no_shard_holds_are_refused():

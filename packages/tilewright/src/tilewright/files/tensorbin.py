@@ -732,6 +732,8 @@ def parse_file_start(data: bytes | memoryview, size: int) -> tuple[TensorbinHead
         raise FileFormatError(f"invalid tensor spec in the header: {problem}") from None
     if not header.spec.nbytes:
         raise FileFormatError(f"the header describes {header.spec}, which is empty")
+    if not header.extents:
+        raise FileFormatError("the file has no shards")
     for at, (offset, length) in header.extents.items():
         if length != header.spec.nbytes:
             raise FileFormatError(
@@ -881,8 +883,6 @@ def _read_header_bytes(file: SourceFile) -> bytes:
 def _device_parts(header: TensorbinHeader, mesh: Mesh, start: int) -> tuple[tuple[int, ...], tuple[StoredPart, ...]]:
     """Return the shape of the entire tensor, and its distinct parts."""
     shape, extents = mesh.part_shape, header.extents
-    if not extents:
-        raise FileFormatError("the file has no shards")
     if len(extents) == 1 or all(cut is None for cut in mesh.topology.placements):
         first = next(iter(extents.values()))
         return shape, (StoredPart(Box((0,) * len(shape), shape), start + first.offset),)
