@@ -38,9 +38,8 @@ threads() {
     under_tsan -m tools.fuzz.plans --plans 2000
 }
 
-# Where the kernel scatters memory widely, the sanitizer finds its own part of it taken: addresses are not randomised.
 under_tsan() {
-    setarch "$(uname -m)" -R env TSAN_OPTIONS=halt_on_error=1 TILEWRIGHT_LIBRARY=build/sanitize-threads/native/_native.so \
+    env TSAN_OPTIONS=halt_on_error=1 TILEWRIGHT_LIBRARY=build/sanitize-threads/native/_native.so \
         LD_PRELOAD="$(runtime libtsan.so)" "$python" "$@"
 }
 
