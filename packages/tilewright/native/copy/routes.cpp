@@ -162,6 +162,7 @@ bool try_lines(Job &job, const uint8_t *dst, bool stream) {
         break;
     }
     sort_by_source(nest.mode + grouped, nest.rank - grouped);
+    if (stream && grouped) lines.ahead = 1024;  // that many streams are more than some prefetchers follow
     if (!stream && !grouped && lines.pieces == 1 && nest.rank > 1) {
         lines.ahead = ahead_of_runs(nest.mode[0].extent * line, nest.mode[1].src);
     }
