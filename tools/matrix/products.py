@@ -87,9 +87,9 @@ def problems_of(wheel: Path, is_native: bool) -> list[str]:
 
 
 def libraries_in(wheel: Path) -> int:
-    """Return how many native libraries a wheel holds."""
+    """Return how many native libraries a wheel holds; the extension module for small calls is not one."""
     with zipfile.ZipFile(wheel) as archive:
-        return sum(name.endswith((".so", ".dylib", ".dll")) for name in archive.namelist())
+        return sum(name.startswith("tilewright/_native.") for name in archive.namelist())
 
 
 def tool_of(environment: Path) -> Path:
