@@ -140,6 +140,9 @@ def test_older_texts_are_parsed():
     found = parse_ttnn(text)
     assert found.value == MemoryConfig("height_sharded", "l1", ShardSpec(cores, (10923, 8)))
     assert found.extra == (("mode", "ShardMode::PHYSICAL"),)
+    assert parse_memory_config(text) == found.value
+    with pytest.raises(FileFormatError, match="mode=ShardMode::LOGICAL"):
+        parse_memory_config(text.replace("PHYSICAL", "LOGICAL"))
 
 
 def test_texts_of_older_reports_and_tables_are_parsed():

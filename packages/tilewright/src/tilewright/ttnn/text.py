@@ -681,7 +681,13 @@ def parse_dtype(text: str) -> Format:
 
 
 def _parse_class(text: str, value_type: type[_Value], name: str) -> _Value:
-    return _require_class(_parse(text, name).value, value_type, name, text)
+    parsed = _parse(text, name)
+    if any(key == "mode" and value.endswith("LOGICAL") for key, value in parsed.extra):
+        raise FileFormatError(
+            f"{name} with mode=ShardMode::LOGICAL: shards in elements before padding are not modelled; give the"
+            " physical shard shape, without a mode"
+        )
+    return _require_class(parsed.value, value_type, name, text)
 
 
 def _require_class(value: object, value_type: type[_Value], name: str, text: str) -> _Value:
