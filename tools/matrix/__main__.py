@@ -33,10 +33,12 @@ TOOLS_BESIDE_EXTRAS = ["islpy>=2024.1", "mypy>=1.11", "pyopencl[pocl]; sys_platf
 # What these look at is the repository (its sources, its pages, how it builds), not what was installed.
 NOT_OF_THE_PACKAGE = [
     "tests/cli/test_documents.py",
+    "tests/conformance/test_table.py",
     "tests/copying/test_fuzz_plans.py",
     "tests/docs",
     "tests/files/test_fuzz_seeds.py",
     "tests/layout/test_fuzz_script.py",
+    "tests/oracle",
     "tests/playground",
     "tests/test_budget.py",
     "tests/test_distribution.py",
