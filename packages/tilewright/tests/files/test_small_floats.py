@@ -16,7 +16,11 @@ from tests.files import onnx_samples
 from tilewright.files.quantized import decode_small_floats
 
 CODES = np.arange(256, dtype=np.uint8).reshape(8, 32)
-NAMES = {"F8_E4M3FNUZ": ("float8_e4m3fnuz", 18), "F8_E5M2FNUZ": ("float8_e5m2fnuz", 20), "F8_E8M0": ("float8_e8m0fnu", 24)}
+NAMES = {
+    "F8_E4M3FNUZ": ("float8_e4m3fnuz", 18),
+    "F8_E5M2FNUZ": ("float8_e5m2fnuz", 20),
+    "F8_E8M0": ("float8_e8m0fnu", 24),
+}
 # The oldest ml_dtypes that is supported does not have the last one.
 TYPES = {kind: (getattr(ml_dtypes, name), code) for kind, (name, code) in NAMES.items() if hasattr(ml_dtypes, name)}
 
