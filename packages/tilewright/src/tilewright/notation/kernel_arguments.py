@@ -39,10 +39,10 @@ class KernelArguments:
     offsets: tuple[int, ...] = ()
 
     def readings(self, chip: ChipLike | None = None, offset: int | None = None) -> list[Reading]:
-        """Return the possible accessors on a `chip`: those from `offset` on, or each run that the words allow.
+        """Return the possible accessors on a `chip`: from `offset` on, or each run that the words allow.
 
-        Words inside longer accessors do not count as accessors. A run with a sharded accessor rules out those
-        without, and a run with an interleaved one those of single words.
+        Words inside longer accessors do not count as accessors. A run with a sharded accessor rules out runs without
+        one, and a run with an interleaved accessor rules out runs of single words.
 
         >>> kernel = parse_kernel_arguments("KERNEL_COMPILE_TIME_ARGS=0,4096,4,2,4096")
         >>> [run[0].offset for run in kernel.readings()], [run[0].offset for run in kernel.readings(offset=3)]

@@ -508,7 +508,7 @@ class TileTensor(ElementwiseTensor, metaclass=ParametrizedMeta):  # type: ignore
 
     get_type_name: Any = _TypeName()
 
-    # Types that Mojo derives from the type of a tensor; those of the class are as open as the class.
+    # Types that Mojo derives from the type of a tensor; on the class they are as open as the class.
     ElementType: Any = TypeMember("ElementType")
     ViewType: Any = TypeMember("ViewType")
     AddressSpaceCastType: Any = TypeMember("AddressSpaceCastType")
